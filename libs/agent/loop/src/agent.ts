@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
-import type { Executor, RemoteAgents, RepoState } from '@hermes-fleet/protocol/ports';
+import type { Executor, RemoteAgents, RepoState, TaskResults } from '@hermes-fleet/protocol/ports';
 import type { Confinement, Workspaces } from '@hermes-fleet/workspace';
 import {
   createCommandRecords,
@@ -89,6 +89,8 @@ export interface Agent {
   repoState(): Promise<RepoState>;
   /** Names the disk while too little of it is free for new tasks; undefined while there is room. */
   shortage(): Unmet | undefined;
+  /** The results of tasks, as commits. */
+  readonly results?: TaskResults | undefined;
   /** Absent in place, where contexts have no files of their own. */
   readonly contexts?: Omit<AgentContexts, 'close'>;
   /** The smallest token budget with which a run can start. */
@@ -201,6 +203,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   return {
     executor: running.executor,
     ...(contexts && { contexts }),
+    results: workspaces.results,
     capabilities: () => ({
       tools: [...capabilityNames(tools), ...(isAgent ? (outside.capabilities?.() ?? []) : [])],
     }),

@@ -29,6 +29,7 @@ export { contextName } from './stores/context-name.ts';
 export type { SetUpCommands } from './tree/run-set-up.ts';
 export type { SetUpReport } from './tree/set-up-report.ts';
 export type {
+  Committed,
   ContextStore,
   Opening,
   OpenTree,

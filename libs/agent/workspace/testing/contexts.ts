@@ -29,7 +29,7 @@ export interface TaskRun extends CommandResult {
 
 export async function openTestContexts(
   t: TestContext,
-  options: Partial<Pick<WorkspacesOptions, 'path' | 'isolation' | 'setUp'>> & {
+  options: Partial<Pick<WorkspacesOptions, 'path' | 'isolation' | 'setUp' | 'commits'>> & {
     readonly confine?: 'auto' | 'bubblewrap' | 'uid' | 'unconfined';
     readonly place?: Place;
     readonly log?: Log;
@@ -46,6 +46,7 @@ export async function openTestContexts(
     path,
     isolation = 'worktree',
     setUp,
+    commits,
     users,
     programs,
   } = options;
@@ -65,6 +66,7 @@ export async function openTestContexts(
       path,
       isolation,
       setUp,
+      commits,
       confinement,
       clock,
       log,
@@ -92,7 +94,7 @@ export async function openTestContexts(
       const begun = await workspace.begin(true);
       if ('refused' in begun) throw new Error(begun.refused.detail);
       const result = await sh(workspace, script);
-      const left = await workspace.commit('Task');
+      const { left } = await workspace.commit('Task');
       const todos = left.map(({ todo }) => todo).join('\n') || undefined;
       return { ...result, changed: await workspace.changedSince(begun.base), left: todos };
     },

@@ -46,7 +46,8 @@ async function openPlain(root: string, name: string): Promise<Workspace> {
   const [dir, tmp, home] = [join(context, 'tree'), join(context, 'tmp'), join(context, 'home')];
   for (const folder of [commits, dir, tmp, home]) await mkdir(folder, { recursive: true });
   const tip = join(context, 'tip');
-  let began = false;
+  let base: string | null = null;
+  let isClean = false;
 
   const readCommit = async (id: string): Promise<Files> =>
     Files.parse(JSON.parse(await readFile(join(commits, id), 'utf8')));
@@ -58,8 +59,8 @@ async function openPlain(root: string, name: string): Promise<Workspace> {
     await writeFile(tip, id);
     return id;
   }
-  async function changesSince(base: string, now: Files): Promise<[path: string, before?: string][]> {
-    const before = await readCommit(base);
+  async function changesSince(from: string, now: Files): Promise<[path: string, before?: string][]> {
+    const before = await readCommit(from);
     const paths = [...new Set([...Object.keys(before), ...Object.keys(now)])].sort();
     return paths.flatMap((path) => (before[path] === now[path] ? [] : [[path, before[path]]]));
   }
@@ -76,21 +77,29 @@ async function openPlain(root: string, name: string): Promise<Workspace> {
     env: { HOME: home, TMPDIR: tmp },
     started: { named: async () => [], read: async () => undefined },
     async begin() {
-      began = true;
       await end();
-      return { base: await readFile(tip, 'utf8') };
+      base = await readFile(tip, 'utf8');
+      isClean = true;
+      return { base };
     },
-    beganClean: () => began,
-    async resume(base) {
-      if (isInPlaceBase(base)) throw startedElsewhere('the working tree of the repository');
+    beganClean: () => isClean,
+    async resume(commit) {
+      if (isInPlaceBase(commit)) throw startedElsewhere('the working tree of the repository');
+      base = commit;
     },
-    commit: end,
+    save: async () => void (await end()),
+    async commit() {
+      const left = await end();
+      const commit = await readFile(tip, 'utf8');
+      if (commit === base) return { left };
+      return { left, delivery: { repository: null, branch: branchOf(name), commit, base, state: 'kept' } };
+    },
     leave: commit,
-    changedSince: async (base) =>
-      (await changesSince(base, await readCommit(await readFile(tip, 'utf8')))).map(([path]) => path),
-    async diffSince(base, maxChars) {
+    changedSince: async (commit) =>
+      (await changesSince(commit, await readCommit(await readFile(tip, 'utf8')))).map(([path]) => path),
+    async diffSince(commit, maxChars) {
       const now = await contentsOf(dir);
-      const changes = await changesSince(base, now);
+      const changes = await changesSince(commit, now);
       return shortened(changes.map(([path, before]) => diffOf(path, before, now[path])).join(''), maxChars);
     },
   };

@@ -7,7 +7,7 @@ import {
   type RunOutcome,
   taskFields,
 } from '@hermes-fleet/protocol/ports';
-import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
+import type { Committed, Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config-yaml.ts';
 import { isDeep } from '../guards/evidence.ts';
 import type { FileLimits } from '../inbox/read-files.ts';
@@ -85,11 +85,9 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
       try {
         // No process writes to the tree while it is committed.
         const end = await run.toEnd().finally(() => options.releaseContext(task.contextId));
-        const uncommitted = await workspace.commit(commitMessage(task));
-        const result = await run.outcome(end);
-        const hasChanges = result.artifacts.filesChanged.length > 0;
-        const left = uncommitted.flatMap(({ todo, certain }) => (certain || hasChanges ? [todo] : []));
-        return { ...result, nextSteps: [...result.nextSteps, ...left] };
+        await workspace.save();
+        const outcome = await run.outcome(end);
+        return withCommit(outcome, await workspace.commit(commitMessage(task)));
       } catch (error) {
         const resumes = resumesLater(context, error);
         const message = commitMessage(task);
@@ -103,6 +101,14 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
       }
     },
   };
+}
+
+/** Says where the changed files are, and what is left to commit. */
+function withCommit(outcome: RunOutcome, { left, delivery }: Committed): RunOutcome {
+  const hasChanges = outcome.artifacts.filesChanged.length > 0;
+  const todos = left.flatMap(({ todo, certain }) => (certain || hasChanges ? [todo] : []));
+  const artifacts = hasChanges && delivery ? { ...outcome.artifacts, delivery } : outcome.artifacts;
+  return { ...outcome, artifacts, nextSteps: [...outcome.nextSteps, ...todos] };
 }
 
 const commitMessage = (task: AdmittedTask): string =>

@@ -99,6 +99,7 @@ export async function openTraced(
   return {
     ...workspace,
     begin: (write) => traced('git begin', () => workspace.begin(write)),
+    save: () => traced('git save', () => workspace.save()),
     commit: (message, options) => traced('git commit', () => workspace.commit(message, options)),
     leave: (message) => traced('git commit', () => workspace.leave(message)),
   };

@@ -115,7 +115,11 @@ test('a stop at any step of a sub-agent changes no result and repeats no model c
     });
   }
   assert.ok(end !== undefined && stops >= perRun - 1, String(stops));
-  assert.deepEqual({ ...end.result }, { ...whole.result });
+  const branch = 'fleet/stopped';
+  const { artifacts } = whole.result;
+  assert.ok(artifacts.delivery);
+  const delivery = { ...artifacts.delivery, branch };
+  assert.deepEqual({ ...end.result }, { ...whole.result, artifacts: { ...artifacts, delivery } });
   assert.equal(calls, perRun);
 });
 

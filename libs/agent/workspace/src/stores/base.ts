@@ -122,7 +122,7 @@ function createMirror(git: Git, store: Store, source: Source): () => Promise<str
   async function copy(commit: string): Promise<void> {
     const known = await git.run(store.place, ['for-each-ref', '--format=%(objectname)', 'refs/bases']);
     const args = [commit, ...linesOf(known)];
-    await using pack = passing(store);
+    await using pack = passing(store.dir);
     const { file } = pack;
     const limits = { file, timeoutMs: COPY_MS };
     const { result } = await receivePack(git, source.place, { text: PACK_NEW, args }, limits);

@@ -45,7 +45,8 @@ async function openStores(t: TestContext) {
       await using passing = results.passing();
       const { file } = passing;
       writeFileSync(file, made.pack, { flag: 'wx' });
-      await results.takeOver(name, { file, commit: made.commit, base: start });
+      await using checked = await results.check({ file, commit: made.commit, base: start });
+      await checked.keep(name, { parent: start, message: 'Task' });
     },
     packs: () => readdirSync(join(dir, 'objects/pack')),
   };

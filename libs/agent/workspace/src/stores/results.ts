@@ -1,14 +1,17 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
-import { failureOf, type Git, linesOf } from '../git/git.ts';
+import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
 import type { Base } from './base.ts';
-import { releaseKeptPacks } from './kept-packs.ts';
+import { addPacks, releaseKeptPacks } from './kept-packs.ts';
 import { receivePack } from './pack-file.ts';
 import { examine, type TasksPack } from './quarantine.ts';
 import { createRepacking } from './repack.ts';
+import { type CommitSettings, commitFilesOf, type ResultCommit } from './result-commit.ts';
 import { baseRef, branchRef, createResultRefs } from './result-refs.ts';
-import { isBroken, openStore, passing, setShallow } from './store.ts';
+import { isBroken, openStore, passing, readShallow, setShallow } from './store.ts';
 
 export type Results = Awaited<ReturnType<typeof openResults>>;
 
@@ -18,70 +21,105 @@ const MAX_NAMES_BYTES = 64 * 1024 * 1024;
 /** A larger file has no readable diff. */
 const DIFFED = ['-c', 'core.bigFileThreshold=1m'];
 
+/** A pack that passed the checks, until it is disposed of. Each method throws INTERNAL. */
+export interface CheckedPack extends AsyncDisposable {
+  /** Sorted paths that differ from a commit to that of the pack, deleted ones included. */
+  changed(from: string): Promise<string[]>;
+  /** The repositories in its tree of which a result has no file, and which the other commit does not have so. */
+  embedded(from: string): Promise<string[]>;
+  /** Git's diff from a commit to that of the pack, cut to `maxChars`. */
+  diff(from: string, maxChars: number): Promise<string>;
+  /**
+   * Makes its files the result of a context: one commit of the gateway on `parent`, the result that the task began from. The
+   * commits of the task do not come into the store.
+   */
+  keep(name: string, commit: { readonly parent: string; readonly message: string }): Promise<ResultCommit>;
+}
+
 /** The results of all contexts: a bare repository with a branch `fleet/<context>` each, which no command can read. */
 export async function openResults(options: {
   readonly dir: string;
   readonly base: Pick<Base, 'objects' | 'shallow'>;
   readonly git: Git;
   readonly clock: Pick<Clock, 'monotonic'>;
+  readonly commits?: CommitSettings | undefined;
   readonly log: Log;
 }) {
   const { git, log } = options;
+  const commits = { ...options.commits, log };
   const baseObjects = options.base.objects;
   const store = await openStore({ ...options, borrows: baseObjects, readable: false });
   await releaseKeptPacks(store);
   const refs = createResultRefs(git, store, log);
   const repacking = createRepacking(git, store, options.clock);
-  const checked = { store, baseObjects };
+
+  async function changed(place: GitPlace, from: string, to: string): Promise<string[]> {
+    if (from === to) return [];
+    const args = ['diff-tree', '-r', ...NAMES, from, to, ...LEFT_OUT];
+    return pathsOf(await git.run(place, args, { keepBytes: MAX_NAMES_BYTES }));
+  }
+
+  /**
+   * The repositories in the tree of a commit, at most `MAX_EMBEDDED`, of which a result has the id of a commit and no file,
+   * and which the other commit does not have so.
+   */
+  async function embedded(place: GitPlace, from: string, to: string): Promise<string[]> {
+    const compared = await git.script(place, EMBEDDED, [from, to]);
+    const found = linesOf(compared.stdout);
+    if (found.length <= MAX_EMBEDDED && found.pop() !== 'whole')
+      log.error({ from, to, ...failureOf(compared) }, 'git failed to compare a result');
+    return found.slice(0, MAX_EMBEDDED);
+  }
+
+  async function diff(place: GitPlace, from: string, to: string, maxChars: number): Promise<string> {
+    const args = [...DIFFED, 'diff-tree', '-r', '-p', ...READABLE, from, to, ...LEFT_OUT];
+    const compared = await git.exec(place, args);
+    // A diff that is too long was ended by the limit; its beginning is there.
+    if (compared.exitCode === 0 || compared.killed === 'output') return shortened(compared.stdout, maxChars);
+    log.error(failureOf(compared), 'git failed to compare a result');
+    throw new FleetError('INTERNAL', 'the changes of a task cannot be shown; the log has git’s output');
+  }
+
+  async function record(name: string, commit: string, base: string): Promise<void> {
+    const both = [branchRef(name), commit, baseRef(name), base];
+    if ((await git.script(store.place, SET_BOTH, both)).exitCode !== 0)
+      throw new FleetError('INTERNAL', `the result of context ${name} cannot be recorded`);
+  }
 
   return {
     ...refs,
-    passing: () => passing(store),
-    /** Makes the pack's commit the context's result. Throws RefusedPack (`examine`), and changes nothing then. */
-    async takeOver(name: string, pack: TasksPack): Promise<void> {
-      await examine(git, checked, pack, async ({ keep }) => {
-        await using _kept = await keep();
-        await setShallow(store, await options.base.shallow());
-        const both = [branchRef(name), pack.commit, baseRef(name), pack.base];
-        if ((await git.script(store.place, SET_BOTH, both)).exitCode !== 0)
-          throw new FleetError('INTERNAL', `the result of context ${name} cannot be recorded`);
-      });
+    place: store.place,
+    shallow: () => readShallow(store),
+    passing: () => passing(store.dir),
+    /** Checks a pack. Nothing of it is in the store before `keep`. Throws RefusedPack (`examine`). */
+    async check(pack: TasksPack): Promise<CheckedPack> {
+      const quarantine = await examine(git, { store, baseObjects }, pack);
+      const { place, folder } = quarantine;
+      return {
+        changed: (from) => changed(place, from, pack.commit),
+        embedded: (from) => embedded(place, from, pack.commit),
+        diff: (from, maxChars) => diff(place, from, pack.commit, maxChars),
+        async keep(name, { parent, message }) {
+          const into = join(folder, 'result');
+          await mkdir(into);
+          const of = { files: pack.commit, parent, message, folder: into };
+          const made = await commitFilesOf(git, place, of, commits);
+          await using _kept = await addPacks(into, store);
+          await setShallow(store, await options.base.shallow());
+          await record(name, made.id, pack.base);
+          return made;
+        },
+        [Symbol.asyncDispose]: () => quarantine[Symbol.asyncDispose](),
+      };
     },
-    /**
-     * The repositories in the tree of a commit, at most `MAX_EMBEDDED`, of which a result has the id of a commit and no file,
-     * and which the other commit does not have so.
-     */
-    async embedded(from: string, to: string): Promise<string[]> {
-      const compared = await git.script(store.place, EMBEDDED, [from, to]);
-      const found = linesOf(compared.stdout);
-      if (found.length <= MAX_EMBEDDED && found.pop() !== 'whole')
-        log.error({ from, to, ...failureOf(compared) }, 'git failed to compare a result');
-      return found.slice(0, MAX_EMBEDDED);
-    },
+    embedded: (from: string, to: string) => embedded(store.place, from, to),
     /** Writes the history of a result that the base lacks to a new file. */
     async give(file: string, commit: string, base: string): Promise<void> {
       const { result } = await receivePack(git, store.place, { text: PACK, args: [commit, base] }, { file });
       if (result.exitCode !== 0) throw new Error(`git cannot pack ${commit}: ${result.stderr.slice(0, 500)}`);
     },
     /** Sorted paths that differ between two commits, deleted ones included. */
-    async changed(from: string, to: string): Promise<string[]> {
-      if (from === to) return [];
-      const args = ['diff-tree', '-r', ...NAMES, from, to, ...LEFT_OUT];
-      return pathsOf(await git.run(store.place, args, { keepBytes: MAX_NAMES_BYTES }));
-    },
-    /** Git's diff from a commit to that of a pack, which is not kept, cut to `maxChars`. Throws RefusedPack. */
-    diff: (from: string, pack: TasksPack, maxChars: number): Promise<string> =>
-      examine(git, checked, pack, async ({ place }) => {
-        const alternates = [baseObjects, store.objects].map((path) => JSON.stringify(path)).join(':');
-        const here = { ...place, env: { ...place.env, GIT_ALTERNATE_OBJECT_DIRECTORIES: alternates } };
-        const args = [...DIFFED, 'diff-tree', '-r', '-p', ...READABLE, from, pack.commit, ...LEFT_OUT];
-        const compared = await git.exec(here, args);
-        // A diff that is too long was ended by the limit; its beginning is there.
-        if (compared.exitCode === 0 || compared.killed === 'output')
-          return shortened(compared.stdout, maxChars);
-        log.error(failureOf(compared), 'git failed to compare a result');
-        throw new FleetError('INTERNAL', 'the changes of a task cannot be shown; the log has git’s output');
-      }),
+    changed: (from: string, to: string) => changed(store.place, from, to),
     /** Deletes the results of contexts, and what they started from. Their objects stay until `prune`. */
     async delete(names: readonly string[]): Promise<void> {
       if (names.length > 0) await repacking.deleting(() => refs.delete(names));

@@ -55,8 +55,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     );
   }
   await chmod(dir, options.readable ? 0o755 : 0o700);
-  await rm(join(dir, PASSING), { recursive: true, force: true });
-  await mkdir(join(dir, PASSING), { mode: 0o700 });
+  await openPassing(dir);
   return store;
 }
 
@@ -102,8 +101,14 @@ export async function deleteRefs(
 const BATCH = 1000;
 const DELETE = `printf 'delete %s\\n' "$@" | git update-ref --stdin`;
 
-/** A new path for a pack, in the store's own file system, which has nothing any more when it is disposed of. */
-export function passing({ dir }: Pick<Store, 'dir'>): AsyncDisposable & { readonly file: string } {
+/** Makes the folder for `passing`, and removes what a crash left there. */
+export async function openPassing(dir: string): Promise<void> {
+  await rm(join(dir, PASSING), { recursive: true, force: true });
+  await mkdir(join(dir, PASSING), { mode: 0o700 });
+}
+
+/** A new path for a pack, in the file system of the folder, which has nothing any more when it is disposed of. */
+export function passing(dir: string): AsyncDisposable & { readonly file: string } {
   const file = join(dir, PASSING, randomUUID());
   return { file, [Symbol.asyncDispose]: () => rm(file, { force: true }) };
 }

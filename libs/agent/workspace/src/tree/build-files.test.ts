@@ -43,7 +43,7 @@ for (const isolation of ['worktree', 'in_place'] as const) {
     assert.ok('base' in begun, 'refused' in begun ? begun.refused.detail : '');
     await contexts.sh(workspace, 'echo 3 > node_modules/a/new; echo 3 > target/new');
     assert.equal(await workspace.diffSince(begun.base, 1000), '');
-    assert.deepEqual(await workspace.commit('Task'), []);
+    assert.deepEqual((await workspace.commit('Task')).left, []);
     assert.deepEqual(await workspace.changedSince(begun.base), []);
   });
 

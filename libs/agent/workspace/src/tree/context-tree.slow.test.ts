@@ -42,7 +42,7 @@ test('a task that commits, branches and rewrites by itself keeps its work', asyn
     `echo 1 > a; ${commit} own; git checkout -qb side; echo 2 > b; ${commit} more`,
   );
   assert.deepEqual([made.exitCode, made.changed], [0, ['a', 'b']], made.stderr);
-  const rewritten = await contexts.task('one', `git reset -q --hard HEAD~2; echo 3 > c; ${commit} again`);
+  const rewritten = await contexts.task('one', `git reset -q --hard HEAD~1; echo 3 > c; ${commit} again`);
   assert.deepEqual([rewritten.exitCode, rewritten.changed], [0, ['a', 'b', 'c']], rewritten.stderr);
   const orphan = await contexts.task(
     'one',

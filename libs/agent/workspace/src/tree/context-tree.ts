@@ -3,26 +3,27 @@ import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '../confinement/confinement.ts';
-import { named, notAdded, type Uncommitted } from '../git/add-all.ts';
-import { LEFT_OUT, NAMES, pathsOf } from '../git/diff.ts';
+import type { Uncommitted } from '../git/add-all.ts';
 import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
 import { isThere } from '../process/system-error.ts';
 import type { Base } from '../stores/base.ts';
-import { receivePack } from '../stores/pack-file.ts';
-import { MAX_FILE_BYTES, MAX_PACK_BYTES, RefusedPack, type TasksPack } from '../stores/quarantine.ts';
+import { MAX_FILE_BYTES, RefusedPack } from '../stores/quarantine.ts';
 import { branchOf } from '../stores/result-refs.ts';
-import type { Results } from '../stores/results.ts';
-import { OBJECT_ID } from '../stores/store.ts';
+import type { CheckedPack, Results } from '../stores/results.ts';
 import { READY, readBase } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place.ts';
-import { forgetRefusal, readRefusal, recordRefusal, toldOf } from './refusal.ts';
+import { notSigned, tooLarge, withoutFiles } from './left-work.ts';
+import { forgetRefusal, readRefusal, recordRefused, toldOf } from './refusal.ts';
+import { type SavedPack, savePack } from './save-pack.ts';
 import type { SavedTrees } from './saved-trees.ts';
-import { LEAVE_OUT, RESUME, SAVE, SET_UP } from './scripts.ts';
+import { LEAVE_OUT, RESUME, SET_UP, TAKE_COMMIT } from './scripts.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface ContextTreeOptions {
   readonly name: string;
+  /** The name of the repository, for results; null for one of the profile's own. */
+  readonly repository: string | null;
   /** The folder of the context. It belongs to the gateway; commands can write to the folders in it. */
   readonly dir: string;
   readonly base: Base;
@@ -37,7 +38,6 @@ export interface ContextTreeOptions {
 }
 
 const SET_UP_MS = 10 * 60_000;
-const SAVE_MS = 10 * 60_000;
 
 /**
  * Opens a context's working tree, which is made when absent. Its repository borrows the objects of the base and knows no
@@ -73,6 +73,15 @@ async function originOf({ dir, name, base, results }: ContextTreeOptions): Promi
   return { begun: begun !== undefined, from, tip: refs.tip ?? from };
 }
 
+/** The work of a tree, which was checked and is no result yet. */
+interface SavedWork {
+  /** The commit of the tree. */
+  readonly commit: string;
+  /** Undefined when the result has the commit, or the work was refused. */
+  readonly checked: CheckedPack | undefined;
+  readonly left: readonly Uncommitted[];
+}
+
 async function openIn(
   opened: ContextPlace,
   { begun, ...origin }: Origin,
@@ -84,6 +93,10 @@ async function openIn(
   const branch = branchOf(name);
   const ready = join(options.dir, READY);
   let { from, tip } = origin;
+  /** The commit of the tree that has the files of `tip`; undefined when it is to be sent in any case. */
+  let known: string | undefined = tip;
+  /** The result that the task began from, undefined before it began. */
+  let began: string | undefined;
 
   /** A base that was broken, and could not be saved, takes the history of its contexts with it. Their files stay. */
   async function startAnew(): Promise<void> {
@@ -91,6 +104,7 @@ async function openIn(
     log.error(lost, 'the commit that a context started from is gone: it starts anew, with its files');
     from = await base.start();
     tip = from;
+    if (began !== undefined) began = tip;
     await writeFile(ready, from);
   }
 
@@ -104,7 +118,10 @@ async function openIn(
     const args = [base.objects, branch, tip, files, String(MAX_FILE_BYTES), hasPack ? 'pack' : '', LEAVE_OUT];
     const call = { timeoutMs: SET_UP_MS, stdin: stdin?.fd };
     const made = await git.script(place, SET_UP, [...args, ...(await base.shallow())], call);
-    if (made.exitCode === 0) return linesOf(made.stdout);
+    if (made.exitCode === 0) {
+      known = tip;
+      return linesOf(made.stdout);
+    }
     log.error({ context: name, ...failureOf(made) }, 'a context cannot be set up');
     throw new FleetError(
       'INTERNAL',
@@ -112,43 +129,43 @@ async function openIn(
     );
   }
 
-  /** Runs SAVE, and `use` on the pack that it wrote, if any. Throws RefusedPack. */
+  /** Runs `use` on the pack of what the tree has and the gateway has not, if any. Throws RefusedPack. */
   async function send<T>(
     mode: 'commit' | 'end' | 'snapshot',
     message: string,
-    use: (pack: TasksPack | undefined, mayEmbed: boolean) => Promise<T>,
+    use: (saved: SavedPack) => Promise<T>,
   ): Promise<{ readonly used: T; readonly left: Uncommitted | undefined }> {
     await using pack = results.passing();
-    const { file } = pack;
-    const script = {
-      text: SAVE,
-      args: [mode, message, tip, from, base.objects, tmp, String(MAX_FILE_BYTES), ...LEFT_OUT],
-    };
-    const limits = { file, maxBytes: MAX_PACK_BYTES, timeoutMs: SAVE_MS };
-    const { result, header = '' } = await receivePack(git, place, script, limits);
-    const [added, commit = '', embeds] = header.split(' ');
-    if (result.killed === 'output') throw new RefusedPack(`it is larger than ${MAX_PACK_BYTES} bytes`);
-    if (result.limit !== undefined) throw new RefusedPack(result.limit);
-    if (result.exitCode !== 0 || !OBJECT_ID.test(commit)) {
-      log.warn({ context: name, ...failureOf(result) }, 'git failed in a context');
-      throw new RefusedPack('git does not work in the repository of the context');
-    }
-    const used = await use(commit === tip ? undefined : { file, commit, base: from }, embeds === '1');
-    return { used, left: added === '1' ? await notAdded(git, place) : undefined };
+    const had = { commit: known ?? '', base: from, objects: base.objects };
+    const saved = await savePack(options, { place, tmp, file: pack.file }, mode, message, had);
+    return { used: await use(saved), left: saved.left };
   }
 
-  async function takeOver(mode: 'commit' | 'end', message: string): Promise<Uncommitted[]> {
-    const { used: embedded, left } = await send(mode, message, async (pack, mayEmbed) => {
-      if (pack !== undefined) {
-        await results.takeOver(name, pack);
-        tip = pack.commit;
-      }
-      return pack !== undefined || mayEmbed ? results.embedded(from, tip) : [];
+  /** Checks the work of the tree, and says what of it no result will have. */
+  async function check(mode: 'commit' | 'end', message: string): Promise<SavedWork> {
+    const { used, left } = await send(mode, message, async ({ commit, pack, mayEmbed }) => {
+      const checked = pack && (await results.check(pack));
+      const unlisted = mayEmbed ? await results.embedded(from, tip) : [];
+      return { commit, checked, embedded: checked ? await checked.embedded(from) : unlisted };
     });
-    return [
-      ...(left === undefined ? [] : [left]),
-      ...(embedded.length === 0 ? [] : [withoutFiles(embedded)]),
-    ];
+    const { embedded, ...work } = used;
+    const without = embedded.length === 0 ? [] : [withoutFiles(embedded)];
+    return { ...work, left: [...(left === undefined ? [] : [left]), ...without] };
+  }
+
+  /** Makes checked work the result, and the commit of the result that of the tree. */
+  async function keep({ checked, commit }: SavedWork, message: string): Promise<Uncommitted[]> {
+    if (checked === undefined) return [];
+    await using _checked = checked;
+    const parent = began ?? tip;
+    const { id, content, unsigned } = await checked.keep(name, { parent, message });
+    tip = id;
+    const taken = await git.script(place, TAKE_COMMIT, [id, parent, content ?? '']);
+    known = taken.exitCode === 0 ? id : commit;
+    // Then the tree keeps its own history, of which the next task's result has the files.
+    if (taken.exitCode !== 0)
+      log.warn({ context: name, ...failureOf(taken) }, 'a context cannot take the commit of its result');
+    return unsigned === undefined ? [] : [notSigned(id, unsigned)];
   }
 
   /** Makes the repository anew when a task broke it, with the files that it left, and tries again. */
@@ -169,38 +186,38 @@ async function openIn(
   let earlier = await readRefusal(options.dir);
   let isTaken = false;
 
-  /** Where this fails, as on a full disk, later tasks are not told of the refusal. */
-  async function recordRefused(reason: string): Promise<void> {
+  /** Resolves with the checked work, and what is left to do. */
+  async function save(mode: 'commit' | 'end', message: string): Promise<SavedWork & { taken: boolean }> {
     try {
-      await recordRefusal(options.dir, { reason, paths: await pathsSince(git, place, tip) });
-    } catch (err) {
-      log.error({ context: name, err }, 'the refusal of a result cannot be recorded');
-    }
-  }
-
-  /** Returns what is left to do, and whether the work was taken over. */
-  async function save(
-    mode: 'commit' | 'end',
-    message: string,
-  ): Promise<{ left: Uncommitted[]; taken: boolean }> {
-    try {
-      const { value, large } = await repaired(() => takeOver(mode, message));
+      const { value, large } = await repaired(() => check(mode, message));
       isTaken = true;
-      return { left: [...value, ...(large.length === 0 ? [] : [tooLarge(large)])], taken: true };
+      const left = [...value.left, ...(large.length === 0 ? [] : [tooLarge(large)])];
+      return { ...value, left, taken: true };
     } catch (error) {
       if (!(error instanceof RefusedPack)) throw error;
       const { message: reason } = error;
       log.error({ context: name, reason }, 'the work of a context cannot be taken over');
-      await recordRefused(reason);
+      await recordRefused(options, place, { reason, since: known ?? tip });
       const todo = `commit the changes of context ${name}: ${reason}`;
-      return { left: [{ todo, certain: true }], taken: false };
+      return { commit: tip, checked: undefined, left: [{ todo, certain: true }], taken: false };
     }
+  }
+
+  async function saveAndKeep(mode: 'commit' | 'end', message: string) {
+    const { left, taken, ...work } = await save(mode, message);
+    return { left: [...left, ...(await keep({ ...work, left }, message))], taken };
   }
 
   const isNew = !begun || !(await isThere(dir));
   const savedBefore = options.saved.takeCommit(name);
   /** The commit of this run that has all files of the tree, while no command has run since. */
   let saved: string | undefined;
+  /** The work that was saved last, which the result does not have yet. */
+  let ended: Awaited<ReturnType<typeof save>> | undefined;
+  const forgetEnded = async (): Promise<void> => {
+    await ended?.checked?.[Symbol.asyncDispose]();
+    ended = undefined;
+  };
   let clean = false;
   if (isNew) {
     // A power cut may have emptied the file, which is written when the files are complete.
@@ -225,33 +242,48 @@ async function openIn(
     async begin() {
       if (!isNew && savedBefore === tip) clean = true;
       else if (!isNew) {
-        const { left, taken } = await save('end', 'What an earlier task left behind');
+        const { left, taken } = await saveAndKeep('end', 'What an earlier task left behind');
         clean = left.length === 0;
         if (!taken) earlier ??= await readRefusal(options.dir);
       }
+      began = tip;
       return { base: tip };
     },
     beganClean: () => clean,
-    async resume(began) {
-      if (isInPlaceBase(began)) throw startedElsewhere('the working tree of the repository');
+    async resume(commit) {
+      if (isInPlaceBase(commit)) throw startedElsewhere('the working tree of the repository');
+      began = commit;
+      known = undefined;
       await git.script(place, RESUME, [base.objects]);
     },
-    async commit(message, { isTold = true } = {}) {
-      const { left, taken } = await save('end', message);
-      if (taken && isTold) await forgetRefusal(options.dir);
-      const all = earlier === undefined ? left : [...left, toldOf(earlier, isTaken)];
-      if (all.length === 0) saved = tip;
-      return all;
+    async save() {
+      await forgetEnded();
+      ended = await save('end', UNDESCRIBED);
     },
-    leave: (message) => save('commit', message),
-    changedSince: (began) => results.changed(began, tip),
-    async diffSince(began, maxChars) {
-      const show = async (pack: TasksPack | undefined): Promise<string> =>
-        pack === undefined ? '' : await results.diff(began, pack, maxChars);
+    async commit(message, { isTold = true } = {}) {
+      const { left, taken, ...work } = ended ?? (await save('end', UNDESCRIBED));
+      ended = undefined;
+      const todo = [...left, ...(await keep({ ...work, left }, message))];
+      if (taken && isTold) await forgetRefusal(options.dir);
+      const all = earlier === undefined ? todo : [...todo, toldOf(earlier, isTaken)];
+      if (all.length === 0) saved = tip;
+      if (began === undefined || tip === began) return { left: all };
+      const { repository } = options;
+      return { left: all, delivery: { repository, branch, commit: tip, base: began, state: 'kept' } };
+    },
+    leave: (message) => saveAndKeep('commit', message),
+    changedSince: async (commit) => (await ended?.checked?.changed(commit)) ?? results.changed(commit, tip),
+    async diffSince(base, maxChars) {
+      const show = async ({ pack }: SavedPack): Promise<string> => {
+        if (pack === undefined) return '';
+        await using checked = await results.check(pack);
+        return await checked.diff(base, maxChars);
+      };
       return (await repaired(() => send('snapshot', 'What a review sees', show))).value.used;
     },
     [Symbol.asyncDispose]: async () => {
       try {
+        await forgetEnded();
         await opened[Symbol.asyncDispose]();
         if (saved !== undefined) options.saved.put(name, saved);
       } catch (err) {
@@ -262,20 +294,5 @@ async function openIn(
   };
 }
 
-/** Files that are too large for a result. */
-const tooLarge = (paths: readonly string[]): Uncommitted => ({
-  todo: `commit ${named(paths)}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`,
-  certain: true,
-});
-
-/** Repositories inside the tree. */
-const withoutFiles = (paths: readonly string[]): Uncommitted => ({
-  todo: `keep the files of ${named(paths)}: a git repository of its own, of which the result has the id of a commit only; push it, or remove its .git and commit its files`,
-  certain: true,
-});
-
-/** The paths that the task's own git shows as changed since a commit; none when it does not work. */
-async function pathsSince(git: Git, place: GitPlace, commit: string): Promise<string[]> {
-  const { exitCode, stdout } = await git.exec(place, ['diff', ...NAMES, commit, ...LEFT_OUT]);
-  return exitCode === 0 ? pathsOf(stdout) : [];
-}
+/** The message of the commit of a task in its tree, which no result has. */
+const UNDESCRIBED = 'Work of a task';

@@ -10,11 +10,15 @@ import { createCommittedFiles } from '../git/committed-files.ts';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import { lockedSince, obstacle, treeState } from '../git/tree-state.ts';
+import { authorEnv, type CommitSettings } from '../stores/result-commit.ts';
 import { unusable, usersRepository } from '../stores/users-repository.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface InPlaceOptions {
   readonly repository: Repository;
+  /** The name of the repository, for results. */
+  readonly name: string | null;
+  readonly commits?: CommitSettings | undefined;
   readonly git: Git;
   readonly confinement: Confinement;
   /** Start of this process's work in the tree, in milliseconds since the epoch. */
@@ -46,12 +50,21 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
   };
   const wrap: Workspace['wrap'] = (command, args, proxy) =>
     options.confinement.wrap(command, args, { ...reach, proxy });
-  const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap, ...ignoringBuilds(gitDir) };
+  const builds = ignoringBuilds(gitDir);
+  const place: GitPlace = {
+    ...{ cwd: dir, gitDir, workTree: dir, wrap },
+    env: { ...builds.env, ...authorEnv(options.commits ?? {}) },
+  };
   const aside: GitPlace = { ...place, indexFile: join(gitDir, 'fleet-index') };
   const index = [join(gitDir, 'index'), join(gitDir, 'fleet-index')];
   await leaveOutBuilds();
   const { branch } = await inPlaceState(git, place);
   let commits = false;
+  /** The commit that the task began from, while its work is committed. */
+  let began: string | undefined;
+
+  const headCommit = async (): Promise<string> =>
+    (await git.run(place, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim();
 
   async function leaveOutBuilds(): Promise<void> {
     if (await findBuilds(git, place, gitDir)) return;
@@ -76,6 +89,34 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
       await options.clock.sleep(LOCK_STEP_MS);
   }
 
+  async function tidy(): Promise<void> {
+    await git.script(place, TIDY, [dir]);
+    await leaveOutBuilds();
+  }
+
+  /** Commits the tree as it is, if it may be. Resolves with what stays uncommitted. */
+  async function commitAll(message: string): Promise<Uncommitted[]> {
+    if (!commits) return [uncommitted('was not fit for it when the task began')];
+    await unlocked();
+    const reason = await obstacle(git, place, gitDir);
+    if (reason !== undefined) {
+      log.warn({ reason }, 'task work left uncommitted in the working tree');
+      return [uncommitted(reason)];
+    }
+    const { branch: now, clean } = await inPlaceState(git, place);
+    if (now !== branch)
+      log.warn(
+        { from: branch, to: now },
+        'branch switched during a task; its work is committed to the new branch',
+      );
+    if (clean) return [];
+    const notAdded = await addAll(git, place);
+    const left = notAdded === undefined ? [] : [notAdded];
+    if (await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) return left;
+    await git.run(place, ['commit', '-q', '--no-verify', '-m', message]);
+    return left;
+  }
+
   return {
     dir,
     branch,
@@ -93,8 +134,8 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
       }
       commits = reason === undefined;
       if (commits) {
-        const head = await git.run(place, ['rev-parse', '--verify', 'HEAD']);
-        return { base: inPlaceBase('commit', head.trim()) };
+        began = await headCommit();
+        return { base: inPlaceBase('commit', began) };
       }
       await stage();
       return { base: inPlaceBase('tree', (await git.run(aside, ['write-tree'])).trim()) };
@@ -104,33 +145,19 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
       if (!isInPlaceBase(base)) throw startedElsewhere('the repository of its context (branch fleet/…)');
       await git.run(place, ['rev-parse', '-q', '--verify', base]);
       commits = isCommitBase(base);
+      began = commits ? base.replace('^{commit}', '') : undefined;
       const since = await lockedSince(gitDir);
       // The lock is a leftover of the crash that interrupted the task.
       if (since !== undefined && since < options.startedAt)
         await git.script(place, 'rm -f "$1"', [join(gitDir, 'index.lock')]);
     },
+    save: tidy,
     async commit(message) {
-      await git.script(place, TIDY, [dir]);
-      await leaveOutBuilds();
-      if (!commits) return [uncommitted('was not fit for it when the task began')];
-      await unlocked();
-      const reason = await obstacle(git, place, gitDir);
-      if (reason !== undefined) {
-        log.warn({ reason }, 'task work left uncommitted in the working tree');
-        return [uncommitted(reason)];
-      }
-      const { branch: now, clean } = await inPlaceState(git, place);
-      if (now !== branch)
-        log.warn(
-          { from: branch, to: now },
-          'branch switched during a task; its work is committed to the new branch',
-        );
-      if (clean) return [];
-      const notAdded = await addAll(git, place);
-      const left = notAdded === undefined ? [] : [notAdded];
-      if (await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) return left;
-      await git.run(place, ['commit', '-q', '--no-verify', '-m', message]);
-      return left;
+      await tidy();
+      const left = await commitAll(message);
+      const end = began === undefined ? undefined : await headCommit();
+      const ids = { base: began ?? null, commit: end === undefined || end === began ? null : end };
+      return { left, delivery: { repository: options.name, branch, ...ids, state: 'kept' } };
     },
     // The tree belongs to the interrupted task until it continues: a dirty tree blocks other write tasks.
     leave: async () => {},

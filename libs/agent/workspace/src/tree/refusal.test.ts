@@ -97,6 +97,6 @@ test('a run that ends with an error leaves the telling to the next task, and a r
   await first.begin(true);
   mkdirSync(join(contexts.place.workspaceRoot, 'contexts/b/refused'));
   await contexts.sh(first, HOSTILE);
-  assert.match((await first.commit('Task'))[0]?.todo ?? '', REASON);
+  assert.match((await first.commit('Task')).left[0]?.todo ?? '', REASON);
   await first[Symbol.asyncDispose]();
 });

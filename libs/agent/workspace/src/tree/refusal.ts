@@ -1,8 +1,11 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseJson } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { named, type Uncommitted } from '../git/add-all.ts';
+import { LEFT_OUT, NAMES, pathsOf } from '../git/diff.ts';
+import type { Git, GitPlace } from '../git/git.ts';
 import { unlessAbsent } from '../process/system-error.ts';
 
 /** Why the last result of a context was not taken, and the files that it had. They are still in the tree. */
@@ -17,6 +20,28 @@ const fileOf = (context: string): string => join(context, 'refused');
 /** Records a refusal in the folder of the context, which commands cannot write to. */
 export const recordRefusal = (context: string, { reason, paths }: Refusal): Promise<void> =>
   writeFile(fileOf(context), JSON.stringify({ reason, paths: paths.slice(0, MAX_PATHS) }));
+
+/**
+ * Records the refusal of the work of a tree, with the paths that the task's own git shows as changed since a commit. Where this
+ * fails, as on a full disk, later tasks are not told of the refusal.
+ */
+export async function recordRefused(
+  {
+    name,
+    dir,
+    git,
+    log,
+  }: { readonly name: string; readonly dir: string; readonly git: Git; readonly log: Log },
+  place: GitPlace,
+  { reason, since }: { readonly reason: string; readonly since: string },
+): Promise<void> {
+  try {
+    const { exitCode, stdout } = await git.exec(place, ['diff', ...NAMES, since, ...LEFT_OUT]);
+    await recordRefusal(dir, { reason, paths: exitCode === 0 ? pathsOf(stdout) : [] });
+  } catch (err) {
+    log.error({ context: name, err }, 'the refusal of a result cannot be recorded');
+  }
+}
 
 export const forgetRefusal = (context: string): Promise<void> => rm(fileOf(context), { force: true });
 

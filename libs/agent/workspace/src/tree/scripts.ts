@@ -97,6 +97,19 @@ const BORROW = `borrow() {
 export const RESUME = `${BORROW}
 borrow "$1"; rm -f .git/index.lock`;
 
+/**
+ * Makes the commit of the result that of the tree, in place of the commits with the same files that the task made. The index and the
+ * files stay as they are. Arguments: its id, its parent, and the commit as git stores it, or nothing if the tree has it.
+ */
+export const TAKE_COMMIT = `set -e
+if [ "$3" ]; then
+  git cat-file -e "$2^{commit}"
+  commit=$(printf %s "$3" | git hash-object -t commit -w --stdin)
+  if [ "$commit" != "$1" ]; then exit 1; fi
+fi
+if [ "$(git rev-parse 'HEAD^{tree}')" != "$(git rev-parse "$1^{tree}")" ]; then exit 1; fi
+git update-ref -m 'commit of the result' HEAD "$1"`;
+
 /** Up to here, the names of changed files are given to `git add`, which compares each of them with each file of the tree. */
 const MAX_NAMES_BYTES = 16 * 1024;
 

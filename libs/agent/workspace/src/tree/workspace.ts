@@ -1,5 +1,5 @@
-import type { Unmet } from '@hermes-fleet/protocol/handshake';
-import type { RepoState } from '@hermes-fleet/protocol/ports';
+import type { Delivery, Unmet } from '@hermes-fleet/protocol/handshake';
+import type { RepoState, TaskResults } from '@hermes-fleet/protocol/ports';
 import type { ProxyFiles } from '../confinement/confinement.ts';
 import type { AnchoredFiles } from '../files/anchored-path.ts';
 import type { Uncommitted } from '../git/add-all.ts';
@@ -9,6 +9,14 @@ import type { SetUpProgress, SetUpReport } from './set-up-report.ts';
 
 /** The base of a task, for its checkpoint, or why the task cannot start. */
 export type Beginning = { readonly base: string } | { readonly refused: Unmet };
+
+/** How the work of a task was kept. */
+export interface Committed {
+  /** The work that stays uncommitted, and that of earlier tasks which needs a look. */
+  readonly left: readonly Uncommitted[];
+  /** The result; absent when the task changed nothing, or nothing of it could be taken. */
+  readonly delivery?: Delivery | undefined;
+}
 
 /** A tree that is open for work in it, until it is disposed of. */
 export interface OpenTree extends AsyncDisposable {
@@ -35,10 +43,15 @@ export interface Workspace extends OpenTree {
   /** Continues a task that began at `base`. Throws CONFIG_INVALID when it began under another isolation. */
   resume(base: string): Promise<void>;
   /**
-   * Commits all changes except `.scratch/`, PROGRESS.json and the invalid ones kept aside. Resolves with the work that
-   * stays uncommitted, and that of earlier tasks which needs a look.
+   * Takes all changes over, except `.scratch/`, PROGRESS.json and the invalid ones kept aside: from then on, `changedSince` knows
+   * them. No command may run between this and `commit`.
    */
-  commit(message: string, options?: { readonly isTold?: boolean }): Promise<readonly Uncommitted[]>;
+  save(): Promise<void>;
+  /**
+   * Commits these changes, which are saved if they are not yet: as one commit of the gateway in place of the commits of the task; in
+   * place, on the branch of the tree, behind those that the task made.
+   */
+  commit(message: string, options?: { readonly isTold?: boolean }): Promise<Committed>;
   /** Keeps the work of an interrupted task, which continues with it later. */
   leave(message: string): Promise<unknown>;
   /** Paths that differ between `base` and the end of the task, sorted, deleted ones included. */
@@ -120,6 +133,8 @@ export interface Workspaces {
   openWorkspace(contextId: string, opening: Opening): Promise<Workspace>;
   /** The state of the repositories, at most 2 s old. Throws CAPACITY when no process can be started. */
   repoState(): Promise<RepoState>;
+  /** The results of tasks; absent where nothing keeps them. */
+  readonly results?: TaskResults;
   /** All existing trees, also those that runs use. */
   trees(): Promise<Tree[]>;
   /** Absent in place, where there are no contexts. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, realpath, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
@@ -8,7 +8,10 @@ import { createGit, type Git } from '../git/git.ts';
 import { capacityOf, isThere } from '../process/system-error.ts';
 import { type Base, openBase, openSource, type Source } from '../stores/base.ts';
 import { contextName } from '../stores/context-name.ts';
+import type { CommitSettings } from '../stores/result-commit.ts';
 import { openResults, type Results } from '../stores/results.ts';
+import { openPassing, passing } from '../stores/store.ts';
+import { createTaskResults } from '../stores/task-results.ts';
 import { usersRepository } from '../stores/users-repository.ts';
 import { contextNames, markUsed } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
@@ -33,6 +36,8 @@ export interface WorkspacesOptions {
   readonly path: string | undefined;
   /** `in_place`: all contexts work in the repository's own tree, one task at a time. */
   readonly isolation: 'worktree' | 'in_place';
+  /** How the commits of results are made. */
+  readonly commits?: CommitSettings | undefined;
   /** Prepares the trees of new contexts; not in place. */
   readonly setUp?: SetUpCommands | undefined;
   readonly confinement: Confinement;
@@ -60,6 +65,7 @@ export async function openWorkspaces(options: WorkspacesOptions): Promise<Worksp
 
 async function openContexts(parts: Parts): Promise<Workspaces> {
   const { root, contexts, confinement, clock, log } = parts;
+  const repository = repositoryName(parts);
   const dir = parts.path === undefined ? await ownRepository(root) : await usersRepository(parts.path);
   const base = await openBaseFrom(dir === undefined ? undefined : openSource(dir, confinement), parts);
   const results = await openResults({ ...parts, dir: join(root, 'results.git'), base });
@@ -82,7 +88,16 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
           const failure = await setUps.apply(place, commit, options);
           await recordSetUp(dir, { commands: parts.setUp?.commands ?? [], failure });
         });
-      const workspace = await openContextTree({ ...parts, name, dir, base, results, saved, prepare });
+      const workspace = await openContextTree({
+        ...parts,
+        name,
+        repository,
+        dir,
+        base,
+        results,
+        saved,
+        prepare,
+      });
       opening.defer(() =>
         markUsed(dir, contextId, clock).catch((err) => log.warn({ context: name, err }, UNMARKED)),
       );
@@ -94,7 +109,10 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
         ...workspace,
         ...(setUp && {
           setUp,
-          commit: async (...args) => [...(await workspace.commit(...args)), ...toMend(setUp)],
+          async commit(...args) {
+            const ended = await workspace.commit(...args);
+            return { ...ended, left: [...ended.left, ...toMend(setUp)] };
+          },
         }),
         [Symbol.asyncDispose]: () => opened.disposeAsync(),
       };
@@ -115,6 +133,14 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
       }));
     },
     contexts: createContextStore({ ...parts, uses, base, results, setUps }),
+    results: createTaskResults({
+      git: parts.git,
+      place: results.place,
+      passing: results.passing,
+      baseOf: async (contextId) => (await results.refs(contextName(contextId))).base,
+      isShallow: async () => (await results.shallow()).length > 0,
+      log,
+    }),
   };
 }
 
@@ -147,6 +173,7 @@ const ownRepository = (root: string): Promise<string | undefined> =>
 async function openInPlace(parts: Parts): Promise<Workspaces> {
   const { git, clock } = parts;
   const repository = await openRepository(parts);
+  await openPassing(parts.root);
   const state = measured(clock, () => inPlaceState(git, repository.place));
   const turns = createTurns();
   const startedAt = clock.now();
@@ -155,11 +182,20 @@ async function openInPlace(parts: Parts): Promise<Workspaces> {
       using opening = new DisposableStack();
       opening.use(await turns.takeTurn({ first: resumes, signal }));
       opening.defer(state.forget);
-      const workspace = await inPlace({ ...parts, repository, startedAt });
+      const workspace = await inPlace({ ...parts, repository, name: repositoryName(parts), startedAt });
       const turn = opening.move();
       return { ...workspace, [Symbol.asyncDispose]: async () => turn.dispose() };
     },
     repoState: state.read,
+    results: createTaskResults({
+      git,
+      place: repository.place,
+      passing: () => passing(parts.root),
+      baseOf: async () => undefined,
+      isShallow: async () =>
+        (await git.run(repository.place, ['rev-parse', '--is-shallow-repository'])).trim() === 'true',
+      log: parts.log,
+    }),
     trees: async () => [{ dir: repository.dir, openTree: async () => openRepositoryTree(repository, parts) }],
   };
 }
@@ -170,6 +206,10 @@ const openRepositoryTree = ({ dir }: Repository, { confinement }: Parts): OpenTr
   wrap: (command, args) => confinement.wrap(command, args, { writable: [dir], readOnly: [] }),
   [Symbol.asyncDispose]: async () => {},
 });
+
+/** The name that results have for the repository: that of its folder; null for one of the profile's own. */
+const repositoryName = ({ path }: WorkspacesOptions): string | null =>
+  path === undefined ? null : basename(path);
 
 const unusable = (problem: string): RepoState => ({ branch: '', clean: true, problem });
 

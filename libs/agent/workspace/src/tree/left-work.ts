@@ -1,0 +1,20 @@
+import { named, type Uncommitted } from '../git/add-all.ts';
+import { MAX_FILE_BYTES } from '../stores/quarantine.ts';
+
+/** Files that are too large for a result. */
+export const tooLarge = (paths: readonly string[]): Uncommitted => ({
+  todo: `commit ${named(paths)}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`,
+  certain: true,
+});
+
+/** Repositories inside the tree. */
+export const withoutFiles = (paths: readonly string[]): Uncommitted => ({
+  todo: `keep the files of ${named(paths)}: a git repository of its own, of which the result has the id of a commit only; push it, or remove its .git and commit its files`,
+  certain: true,
+});
+
+/** A commit that was to be signed. */
+export const notSigned = (commit: string, reason: string): Uncommitted => ({
+  todo: `sign commit ${commit}: it has no signature (${reason})`,
+  certain: true,
+});
