@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
@@ -11,11 +12,14 @@ function read(
   t: TestContext,
   files: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string>>,
+  secrets: Readonly<Record<string, string>> = {},
 ): Configuration {
   const home = tempDir(t);
   const profileDir = join(home, 'profiles/neo');
   mkdirSync(profileDir, { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(profileDir, name), text);
+  for (const [name, text] of Object.entries(secrets))
+    writeFileSync(join(profileDir, name), text, { mode: 0o600 });
   const environment = {
     name: 'neo',
     home,
@@ -149,6 +153,21 @@ test('commands of a set-up keep their placeholders, which are variables of the s
     );
     assert.deepEqual(agent.workspace.setup, [`echo \${SECRET} "\${NODE_ENV:-test}" \${TMPDIR%/}`]);
   }
+});
+
+test('a signing key is found beside config.yaml, and one that cannot sign is a problem of its key', (t) => {
+  const folder = tempDir(t);
+  const keyFile = join(folder, 'key');
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', keyFile]);
+  const filesWith = (file: string) => ({
+    'fleet.yaml': 'fleet: { tier: haiku, server: { bind_port: 9220, auth_required: false } }',
+    'config.yaml': `workspace:\n  commit:\n    signing_key_file: ${file}`,
+    'IDENTITY.md': '# Neo',
+  });
+  const { agent } = read(t, filesWith('sub/../key'), {}, { key: readFileSync(keyFile, 'utf8') });
+  const { signing_key_file: found = '' } = agent.workspace.commit;
+  assert.match(found, /^\/.*\/profiles\/neo\/key$/);
+  assert.deepEqual(problemsOf(t, filesWith('gone')), ['config.yaml:3 workspace.commit.signing_key_file']);
 });
 
 test('a placeholder of a tree in a server that all tasks share is a problem of its key', (t) => {

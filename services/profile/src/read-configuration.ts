@@ -6,7 +6,7 @@ import {
   readMemberConfiguration,
   unvalidatedProblems,
 } from '@hermes-fleet/gateway/member';
-import { type AgentConfig, configSchemaFor, isContextPlaceholder } from '@hermes-fleet/loop';
+import { type AgentConfig, checkSigningKey, configSchemaFor, isContextPlaceholder } from '@hermes-fleet/loop';
 import { type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import type { Environment } from './environment.ts';
@@ -38,10 +38,19 @@ export function readConfiguration(
       isKept: isContextPlaceholder,
     }),
   );
+  if (agent)
+    problems.attempt(() => resolveSigningKey(agent.value.workspace.commit, environment.dir), agent.locate);
   const tier = fleet && agent && problems.attempt(() => tierOf(fleet.value, agent.value.model), fleet.locate);
   problems.add(unvalidatedProblems(file, env, agentTokenProblems));
   if (problems.found.length > 0 || !whole || !agent || tier === undefined) throw problems.error();
   return { ...whole, agent: agent.value, tier, notes: [...whole.notes, ...agent.notes] };
+}
+
+/** Makes the path of the signing key absolute, and tries the key. */
+function resolveSigningKey(commit: AgentConfig['workspace']['commit'], dir: string): void {
+  if (commit.signing_key_file === undefined) return;
+  commit.signing_key_file = resolve(dir, commit.signing_key_file);
+  checkSigningKey(commit.signing_key_file);
 }
 
 const APP = resolve(import.meta.dirname, '../../..');

@@ -47,6 +47,7 @@ test('an empty config.yaml selects the offline runbook with all tools', () => {
     setup_timeout_s: 1800,
     max_mb: 20_480,
     min_free_mb: 512,
+    commit: { sign_off: false, trailers: {} },
   });
 });
 

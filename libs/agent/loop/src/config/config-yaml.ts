@@ -10,6 +10,7 @@ import {
 } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AllowedNetwork } from '../network/allowed-network.ts';
+import { CommitConfig } from './commit-config.ts';
 import { EXECUTOR_KINDS, type ExecutorKind, type ExecutorRules, valueAt } from './executor-rules.ts';
 import { IgnoredKeys } from './ignored-keys.ts';
 import { FallbackModel, httpUrl, ModelCallsConfig, modelKeys, seconds, whole } from './model-config.ts';
@@ -42,6 +43,7 @@ const Workspace = z.strictObject({
   min_free_mb: whole(0)
     .default(512)
     .describe('with less free on the disk of the workspaces, nothing new begins, and running work ends'),
+  commit: CommitConfig.prefault({}),
 });
 
 /** Guards of the loop: docs/agent.md#guards. */

@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, statSync } from 'node:fs';
+import { FleetError } from '@hermes-fleet/protocol';
+import { COMMAND_ENV, hasCode } from '@hermes-fleet/workspace';
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Signs a text with a private ssh key as git would sign a commit. Throws CONFIG_INVALID for
+ * `workspace.commit.signing_key_file`, with what to do, if that fails or others may read the key.
+ */
+export function checkSigningKey(file: string): void {
+  const problem = fileProblem(file) ?? signatureProblem(file);
+  if (problem !== undefined) throw FleetError.ofKey('workspace.commit.signing_key_file', problem);
+}
+
+function fileProblem(file: string): string | undefined {
+  try {
+    const stats = statSync(file);
+    if (!stats.isFile()) return `${file} is not a file; name a private ssh key`;
+    accessSync(file, constants.R_OK);
+    if ((stats.mode & 0o077) === 0) return undefined;
+    return `other users may use ${file}; give its private key to the gateway alone: chmod 600`;
+  } catch (cause) {
+    if (hasCode(cause, 'ENOENT', 'ENOTDIR')) return `${file} does not exist; create the key with ssh-keygen`;
+    if (hasCode(cause, 'EACCES')) return `the gateway's user cannot read ${file}; give it the file: chown`;
+    throw cause;
+  }
+}
+
+function signatureProblem(file: string): string | undefined {
+  // An empty passphrase, so that none is asked for.
+  const args = ['-Y', 'sign', '-n', 'git', '-P', '', '-f', file];
+  const { error, status, stderr } = spawnSync('ssh-keygen', args, {
+    cwd: '/',
+    env: COMMAND_ENV,
+    input: 'Hermes Fleet',
+    encoding: 'utf8',
+    timeout: TIMEOUT_MS,
+    maxBuffer: 1024 * 1024,
+    killSignal: 'SIGKILL',
+  });
+  if (hasCode(error, 'ENOENT'))
+    return 'signing needs ssh-keygen, which is not installed; install openssh-client';
+  if (error === undefined && status === 0) return undefined;
+  const said = error?.message ?? lastLine(stderr);
+  return `ssh-keygen cannot sign with ${file} (${said}); use a private key without a passphrase`;
+}
+
+const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.slice(0, 200) ?? '';
