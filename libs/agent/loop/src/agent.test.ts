@@ -36,6 +36,15 @@ test('a runbook brief writes, runs and reads back in a real git workspace', asyn
   assert.match(log, /^Hermes Fleet neo fleet\/context-1/);
 });
 
+test('a result that changes what a forge runs asks its caller to look at it', async (t) => {
+  const agent = await makeAgent(t);
+  const result = await agent.executor.run(
+    makeTask(block('.github/workflows/x.yml', 'on: push')),
+    makeContext(),
+  );
+  assert.match(result.nextSteps.at(-1) ?? '', /^look at \.github\/workflows\/x\.yml before you push: /);
+});
+
 test('events carry steps, tools and tokens, and nothing of the brief', async (t) => {
   const agent = await makeAgent(t);
   const context = makeContext({ limit: 20_000 });

@@ -7,6 +7,7 @@ import { type ReplyContract, readReply } from '../messages/reply.ts';
 import { cut } from '../messages/text.ts';
 import { type UnfinishedEnding, unfinishedEnding } from '../messages/unfinished-ending.ts';
 import type { ClosedReview, GuardStop, RunState } from '../run/run-state.ts';
+import { forgeNextSteps } from './forge-files.ts';
 import { ignoredObjections } from './objections.ts';
 
 export type RunEnd =
@@ -178,9 +179,9 @@ const lastLine = (message: string): string =>
     .split('\n')
     .findLast((line) => /[\p{L}\p{N}]/u.test(line)) ?? '';
 
-/** Steps for the caller: verify, review or confirm what the run did not. */
+/** Steps for the caller: verify, review or confirm what the run did not, and look at what a forge would run. */
 function openNextSteps(
-  { state: { journal, review }, canRun, verifies }: OutcomeOptions,
+  { state: { journal, review }, canRun, verifies, filesChanged }: OutcomeOptions,
   { pr }: Claim,
 ): string[] {
   const { files, why } = unverified(journal, canRun);
@@ -194,6 +195,7 @@ function openNextSteps(
     ...(pr === undefined
       ? []
       : [`confirm the pull request ${cut(pr)}: the model claims it, and nothing confirms it`]),
+    ...forgeNextSteps(filesChanged),
   ];
 }
 
