@@ -147,6 +147,10 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       root: workspaceRoot,
       path: config.workspace.path,
       isolation: config.workspace.isolation,
+      commits: {
+        author: config.workspace.commit.author,
+        signingKeyFile: config.workspace.commit.signing_key_file,
+      },
       setUp: isAgent ? setUpOf(config, disk, network) : undefined,
       confinement,
       clock,

@@ -42,7 +42,7 @@ for (const dirty of [false, true]) {
         assert.deepEqual(tree.log(), ['first']);
         assert.equal(tree.read('mine.txt'), 'user');
       } else {
-        assert.deepEqual([tree.log(), tree.status()], [['Task task', 'first'], []]);
+        assert.deepEqual([tree.log(), tree.status()], [['Done, as the brief says', 'first'], []]);
         assert.equal((await again.repoState()).clean, true);
       }
     }

@@ -31,7 +31,7 @@ test('a task works in the user’s tree and commits to the branch that is checke
     'src/new.txt',
     'ü b.txt',
   ]);
-  assert.deepEqual(tree.log(), ['Task task', 'first']);
+  assert.deepEqual(tree.log(), ['Done, as the brief says', 'first']);
   assert.deepEqual(tree.status(), ['?? PROGRESS.json'], 'only the agent’s uncommitted notes are left');
   assert.equal(tree.git('symbolic-ref', '--short', 'HEAD').trim(), 'trunk');
   assert.equal(tree.read('local'), 'the user’s own');
@@ -145,7 +145,7 @@ test('a task that switches the branch commits there; one that ends detached or i
   const agent = await tree.agent();
   const moved = await runBrief(agent, sh('git checkout -q -b feature', 'echo x > x.txt'));
   assert.deepEqual([moved.status, moved.artifacts.filesChanged], ['done', ['x.txt']]);
-  assert.deepEqual([tree.log(), tree.status()], [['Task task', 'first'], []]);
+  assert.deepEqual([tree.log(), tree.status()], [['Done, as the brief says', 'first'], []]);
   assert.deepEqual(await agent.repoState(), { branch: 'feature', clean: true });
   assert.equal(tree.git('log', '--format=%s', 'trunk').trim(), 'first');
 

@@ -63,6 +63,10 @@ test('config.yaml rejects unknown and invalid keys with the fix', () => {
     problems({ workspace: { setup: 'npm ci', isolation: 'in_place' } })[0] ?? '',
     /^workspace\.setup: in place, the tree is yours, so you prepare it: remove setup/,
   );
+  assert.match(
+    problems({ workspace: { commit: { signing_key_file: 'key' }, isolation: 'in_place' } })[0] ?? '',
+    /^workspace\.commit\.signing_key_file: in place, git runs as a command, which must not read the key/,
+  );
   assert.deepEqual(AgentConfigSchema.parse({ workspace: { setup: 'npm ci' } }).workspace.setup, ['npm ci']);
   assert.match(problems({ model: 'gpt' })[0] ?? '', /^model: "gpt" names no model; use offline/);
   assert.match(problems({ model: 'openai-compatible/m' })[0] ?? '', /^base_url: is required/);

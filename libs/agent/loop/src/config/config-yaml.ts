@@ -188,6 +188,10 @@ export const AgentConfigSchema = z
           'in place, the tree is yours, so you prepare it: remove setup, or use isolation: worktree';
         ctx.addIssue({ code: 'custom', path: ['workspace', 'setup'], message });
       }
+      if (value.workspace?.isolation === 'in_place' && value.workspace.commit?.signing_key_file) {
+        const message = 'in place, git runs as a command, which must not read the key: sign commits yourself';
+        ctx.addIssue({ code: 'custom', path: ['workspace', 'commit', 'signing_key_file'], message });
+      }
       const others = NamedFallbacks.parse(value).fallback_models;
       for (const [index, other] of others.entries()) {
         const found = modelProblem(other.model, other.base_url, other.provider !== undefined);

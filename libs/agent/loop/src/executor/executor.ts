@@ -7,7 +7,7 @@ import {
   type RunOutcome,
   taskFields,
 } from '@hermes-fleet/protocol/ports';
-import type { Committed, Workspace, Workspaces } from '@hermes-fleet/workspace';
+import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config-yaml.ts';
 import { isDeep } from '../guards/evidence.ts';
 import type { FileLimits } from '../inbox/read-files.ts';
@@ -24,6 +24,7 @@ import { checkpointWriter, type RunState } from '../run/run-state.ts';
 import { openTraced } from '../run/spans.ts';
 import { RequiredToolRefused } from '../tools/required-tools.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
+import { commitMessages, withCommit } from './commit-result.ts';
 import {
   blocked,
   endingOf,
@@ -37,7 +38,7 @@ import { review } from './review.ts';
 import { resumeState, startState } from './run-start.ts';
 
 interface TaskExecutorOptions {
-  readonly config: Pick<AgentConfig, 'limits' | 'hooks'>;
+  readonly config: Pick<AgentConfig, 'limits' | 'hooks' | 'workspace'>;
   readonly profile: { readonly name: string; readonly identity?: string | undefined };
   readonly lead: ConversationLead;
   readonly model: AgentModel;
@@ -65,6 +66,7 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
   return {
     model: options.model.info,
     async run(task, context) {
+      const messages = commitMessages(task, options.config.workspace.commit);
       const saved = context.checkpoint.load();
       const ending = AbortSignal.any([context.signal, context.stopping]);
       await using workspace = await openTraced({ task, tracing }, workspaces, {
@@ -87,10 +89,10 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
         const end = await run.toEnd().finally(() => options.releaseContext(task.contextId));
         await workspace.save();
         const outcome = await run.outcome(end);
-        return withCommit(outcome, await workspace.commit(commitMessage(task)));
+        return withCommit(outcome, await workspace.commit(messages.of(outcome)));
       } catch (error) {
         const resumes = resumesLater(context, error);
-        const message = commitMessage(task);
+        const message = messages.interrupted();
         const kept = resumes ? workspace.leave(message) : workspace.commit(message, { isTold: false });
         await kept.catch((cause) => {
           const fields = { ...taskFields(task), err: cause };
@@ -102,17 +104,6 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
     },
   };
 }
-
-/** Says where the changed files are, and what is left to commit. */
-function withCommit(outcome: RunOutcome, { left, delivery }: Committed): RunOutcome {
-  const hasChanges = outcome.artifacts.filesChanged.length > 0;
-  const todos = left.flatMap(({ todo, certain }) => (certain || hasChanges ? [todo] : []));
-  const artifacts = hasChanges && delivery ? { ...outcome.artifacts, delivery } : outcome.artifacts;
-  return { ...outcome, artifacts, nextSteps: [...outcome.nextSteps, ...todos] };
-}
-
-const commitMessage = (task: AdmittedTask): string =>
-  `Task ${task.dispatch.task.taskId.replace(/\s+/g, ' ')}`;
 
 function createRun(
   options: TaskExecutorOptions,
