@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Attempt, TaskResult } from '@hermes-fleet/protocol/handshake';
+import { errorOutcome } from '@hermes-fleet/tasks';
 import { attemptRecord, bookDelegated, explanationOf, withAttempt } from './attempt-history.ts';
 
 const attempt = (peer: string, status: string, startedAt = 's', tokensSpent = 0): Attempt => ({
@@ -50,6 +51,19 @@ describe('the attempts of a task', () => {
     const kept = explanationOf({ chosen: undefined, considered, unmet: [], waitable: false });
     assert.equal(kept.length, 20);
     assert.ok(JSON.stringify(kept).length < 20_000);
+  });
+});
+
+describe('the record of an attempt', () => {
+  it("has the peer's id of the task, but not that of a prose peer, which serves no results", () => {
+    const current = { peer: 'neo', messageId: 'm', contextId: 'c', payload: {}, startedAt: 's' };
+    const failed = { kind: 'failed' as const, outcome: errorOutcome('INTERNAL', 'm', false) };
+    const idIn = (change: object) =>
+      attemptRecord({ ...current, ...change }, failed, undefined, 0).peerTaskId;
+    assert.deepEqual(
+      [idIn({ remoteTaskId: 'r' }), idIn({ remoteTaskId: 'r', prose: true }), idIn({})],
+      ['r', undefined, undefined],
+    );
   });
 });
 

@@ -42,6 +42,8 @@ export function attemptRecord(
     tokensSpent: Math.min(result?.tokensSpent ?? 0, MAX_REPORTED_TOKENS),
     startedAt: current.startedAt,
     endedAt: new Date(now).toISOString(),
+    // A prose peer serves no results of its tasks.
+    ...(current.prose || current.remoteTaskId === undefined ? {} : { peerTaskId: current.remoteTaskId }),
     ...(current.considered ? { considered: current.considered } : {}),
   };
 }

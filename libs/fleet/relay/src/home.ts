@@ -10,7 +10,7 @@ const SEARCHED = 10;
 
 const Done = z.object({
   status: z.enum(['done', 'partial', 'error']),
-  attempts: z.array(z.object({ peer: z.string(), status: z.string() })),
+  attempts: z.array(z.object({ peer: z.string(), status: z.string(), peer_task_id: z.string().optional() })),
 });
 
 /**
@@ -23,10 +23,11 @@ export function homeOf(
 ): string | undefined {
   return contexts
     .latestResults(contextId, caller.name, SEARCHED)
-    .map(peerOf)
+    .map((result) => workerOf(result)?.peer)
     .find((peer) => peer !== undefined);
 }
 
-function peerOf(result: JsonObject): string | undefined {
-  return Done.safeParse(result).data?.attempts.findLast(({ status }) => WORKED.has(status))?.peer;
+/** The last attempt of a TASK_RESULT in which a peer did the work; undefined for a task that no peer did. */
+export function workerOf(result: JsonObject) {
+  return Done.safeParse(result).data?.attempts.findLast(({ status }) => WORKED.has(status));
 }

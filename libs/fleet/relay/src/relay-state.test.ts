@@ -15,6 +15,7 @@ describe('a relayed task’s checkpoint', () => {
           tokensSpent: 0,
           startedAt: 'a',
           endedAt: 'b',
+          peerTaskId: 'r',
           considered,
         },
       ],

@@ -48,6 +48,7 @@ const Checkpoint = z.object({
       tokensSpent: z.number(),
       startedAt: z.string(),
       endedAt: z.string(),
+      peerTaskId: z.string().optional(),
       considered: ConsideredPeers.optional(),
     }),
   ),

@@ -198,6 +198,16 @@ describe('a TASK_RESULT in the text of an answer', () => {
     assert.equal(outcomeOf(result, 'helper').executedBy, 'helper');
   });
 
+  it('names no branch with files, which only a peer with the handshake serves', () => {
+    const delivery = { repository: null, branch: 'fleet/c', commit: 'a1', base: 'b2', state: 'kept' };
+    const artifacts = { files_changed: ['a.ts'], delivery };
+    assert.deepEqual(resultOf(task('completed', [], said({ artifacts })), asked).artifacts, {
+      filesChanged: ['a.ts'],
+    });
+    const reported = resultOf(task('completed', [{ ...wire, artifacts }]), asked);
+    assert.deepEqual(reported.artifacts.delivery, delivery);
+  });
+
   it('keeps its own text and token count', () => {
     const usage = { input_tokens: 2, output_tokens: 1, model: 'm', source: 'metered' };
     const result = resultOf(task('completed', [], said({ usage, text: 'short' })), asked);

@@ -164,11 +164,16 @@ const TOKENS_NOT_REPORTED = {
 };
 const UNCONFIRMED = 'the result is as the agent reported it: nothing in it was verified here';
 
-/** Marks everything in a result that an agent wrote into its text, counts and evidence included, as claimed. */
+/**
+ * Marks everything in a result that an agent wrote into its text, counts and evidence included, as claimed. It names no branch
+ * from which files could be read.
+ */
 function selfReportedResult(reported: TaskResult, prose: string): TaskResult {
   const { executedBy: _name, evidence = [], ...result } = reported;
+  const { delivery: _unverified, ...artifacts } = result.artifacts;
   return {
     ...result,
+    artifacts,
     text: reported.text ?? prose,
     usage: { ...(reported.usage ?? UNKNOWN_USAGE), source: 'reported' },
     evidence: [
