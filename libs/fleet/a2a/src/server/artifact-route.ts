@@ -4,12 +4,9 @@ import type { ArtifactPart, Clock } from '@hermes-fleet/protocol/ports';
 import type { FastifyInstance } from 'fastify';
 import type { PartUrl } from '../wire/artifact-view.ts';
 import { mediaTypeOf } from '../wire/artifact-view.ts';
-import { CLIENT_GONE } from './open-calls.ts';
-import { createTurns } from './turns.ts';
+import { createDownloads, DOWNLOAD_HEADERS } from './downloads.ts';
 
-/** The most contents that a caller is sent at a time: each is in memory until its client has read it. */
-const MAX_AT_A_TIME = 4;
-/** The longest time for one, after which its connection is closed. */
+/** The longest time for one, which is in memory until its client has read it. */
 const MAX_MS = 120_000;
 
 interface Params {
@@ -26,43 +23,28 @@ export function partUrlAt(rpcUrl: () => string, taskId: string): PartUrl {
 
 /**
  * Serves GET /artifacts/<task>/<event>/<part>: the content of a part to which replies refer (docs/handshake.md#artifacts).
- * Only the task's caller gets it, with the scope `read`; for all others the task is unknown. A browser saves the content:
- * what an agent wrote must not run with the origin of the profile. A caller's further requests wait for those that it has open.
+ * Only the task's caller gets it, with the scope `read`; for all others the task is unknown.
  */
 export function registerArtifactRoute(
   app: FastifyInstance,
   { ledger, clock }: { readonly ledger: Ledger; readonly clock: Clock },
 ): void {
-  const turns = createTurns(MAX_AT_A_TIME);
+  const begin = createDownloads({ clock, maxMs: MAX_MS });
   app.get<{ Params: Params }>('/artifacts/:taskId/:seq/:part', async (request, reply) => {
     const { caller, params } = request;
     if (!caller.scopes.has('read'))
       throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scope "read" that artifacts need`);
     const address = addressOf(params);
     if (address === undefined || ledger.get(params.taskId)?.caller !== caller.name) throw unknownArtifact();
-    using closing = new DisposableStack();
-    const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort(CLIENT_GONE));
-    try {
-      closing.use(await turns.takeTurn(caller.name, gone.signal));
-    } catch (thrown) {
-      if (thrown === CLIENT_GONE) return reply.hijack();
-      throw thrown;
-    }
-    if (gone.signal.aborted) return reply.hijack();
+    if ((await begin(request, reply)) === undefined) return reply;
     const part = ledger.artifactPart(address, address.part);
     if (part === undefined || part.kind === 'link') throw unknownArtifact();
     const mediaType = part.mediaType || mediaTypeOf(part);
     reply.headers({
       'content-type': isPlain(mediaType) ? mediaType : 'application/octet-stream',
+      ...DOWNLOAD_HEADERS,
       'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(nameOf(part))}`,
-      'content-security-policy': "default-src 'none'; sandbox",
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'private, no-store',
     });
-    closing.use(clock.timer(() => request.raw.destroy(), MAX_MS));
-    const sent = closing.move();
-    gone.signal.addEventListener('abort', () => sent.dispose(), { once: true });
     return reply.send(contentOf(part));
   });
 }
