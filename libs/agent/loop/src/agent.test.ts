@@ -15,7 +15,8 @@ const BRIEF = [
 test('a runbook brief writes, runs and reads back in a real git workspace', async (t) => {
   const agent = await makeAgent(t, {}, { real: true });
   const context = makeContext({ limit: 20_000 });
-  const result = await agent.executor.run(makeTask(BRIEF, { task: { replySchema: 'structured' } }), context);
+  const task = makeTask(BRIEF, { task: { replySchema: 'structured' } });
+  const result = await agent.executor.run(task, context);
   assert.equal(result.status, 'done', JSON.stringify(result));
   assert.deepEqual(result.artifacts.filesChanged, ['src/note.txt']);
   assert.match(result.text ?? '', /exit code 0/);
@@ -30,10 +31,17 @@ test('a runbook brief writes, runs and reads back in a real git workspace', asyn
   const results = join(agent.place.workspaceRoot, 'results.git');
   const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1', 'tree');
   assert.equal(readFileSync(join(tree, 'src/note.txt'), 'utf8'), 'hello fleet\n');
-  const log = execFileSync('git', ['-C', results, 'log', '-1', '--format=%an %D', 'fleet/context-1'], {
-    encoding: 'utf8',
+  const branch = 'fleet/context-1';
+  const format = '--format={"author":"%an","commit":"%H","base":"%P","message":"%s|%(trailers:separator=|)"}';
+  const log = JSON.parse(
+    execFileSync('git', ['-C', results, 'log', '-1', format, branch], { encoding: 'utf8' }),
+  );
+  const { delivery } = result.artifacts;
+  assert.deepEqual(log, {
+    ...{ author: 'Hermes Fleet neo', base: delivery?.base, commit: delivery?.commit },
+    message: `Done, as the brief says|Fleet-Task: ${task.id}`,
   });
-  assert.match(log, /^Hermes Fleet neo fleet\/context-1/);
+  assert.deepEqual([delivery?.repository, delivery?.branch, delivery?.state], [null, branch, 'kept']);
 });
 
 test('a result that changes what a forge runs asks its caller to look at it', async (t) => {

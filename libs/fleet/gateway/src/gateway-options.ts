@@ -4,7 +4,16 @@ import type { Ledger } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { Announcer, PeerRegistry } from '@hermes-fleet/peers';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
-import type { Clock, Executor, Ids, Log, ModelWatch, RepoState, Tracing } from '@hermes-fleet/protocol/ports';
+import type {
+  Clock,
+  Executor,
+  Ids,
+  Log,
+  ModelWatch,
+  RepoState,
+  TaskResults,
+  Tracing,
+} from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import type { AgentContexts } from './contexts/context-deletions.ts';
 
@@ -19,6 +28,8 @@ export interface GatewayAgent {
   shortage?(): Unmet | undefined;
   /** Absent for an agent that keeps no files of a context. */
   readonly contexts?: AgentContexts | undefined;
+  /** Absent for an agent whose files cannot be read. */
+  readonly results?: TaskResults | undefined;
 }
 
 export interface GatewayOptions {

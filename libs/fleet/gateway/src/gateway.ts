@@ -25,6 +25,7 @@ import { followFigures } from './gateway-figures.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import { watchHealth } from './health-watch.ts';
 import { createQueues } from './queues.ts';
+import { createResults } from './results/results.ts';
 
 export type Gateway = ReturnType<typeof createGateway>;
 
@@ -235,6 +236,8 @@ export function createGateway(options: GatewayOptions) {
       explainDispatch({ profile, versions, judge: destinations.checkNow, decide: destinations.decide }, wire),
     /** Deletes contexts of callers; throws SHUTTING_DOWN while the gateway stops. */
     contexts,
+    /** Reads the results of tasks. */
+    results: createResults({ ledger, peers, client, clock, log, agentResults: agent.results }),
     /** Runs subtasks of the own agent at peers. */
     subtasks,
   };

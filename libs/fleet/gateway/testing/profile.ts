@@ -110,6 +110,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
         repoState: async () => ({ branch: 'main', clean: facts.clean }),
         minimumBudget: 100,
         ...(o.contexts ? { contexts: o.contexts } : {}),
+        ...(o.results ? { results: o.results } : {}),
       },
       mcp: {
         names: () => Object.keys(facts.mcp),

@@ -18,7 +18,7 @@ export async function relayFleet(
   t: TestContext,
   workers: Record<
     string,
-    Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'ledger' | 'log' | 'contexts' | 'routes'>
+    Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'ledger' | 'log' | 'contexts' | 'routes' | 'results'>
   >,
   o: { fleet?: JsonObject; announce?: boolean } & Pick<
     ProfileOptions,

@@ -2,7 +2,7 @@ import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { Announcer, PeerRegistry } from '@hermes-fleet/peers';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { decodeResult } from '@hermes-fleet/protocol/handshake';
-import type { Caller, Clock, InboundMessage, Log, Tracing } from '@hermes-fleet/protocol/ports';
+import type { Caller, Clock, InboundMessage, Log, TaskResults, Tracing } from '@hermes-fleet/protocol/ports';
 import type { createApp } from '@hermes-fleet/service';
 import type { AgentContexts } from '../src/contexts/context-deletions.ts';
 import type { Gateway } from '../src/gateway.ts';
@@ -44,6 +44,8 @@ export interface ProfileOptions {
   readonly tracing?: Tracing;
   /** The agent's contexts on disk; none when absent. */
   readonly contexts?: AgentContexts;
+  /** Reads the results of the agent's tasks; none when absent. */
+  readonly results?: TaskResults;
   /** Replaces the routes of the fleet, which a served profile has beside A2A. */
   readonly routes?: (app: ReturnType<typeof createApp>) => void;
   /** Wraps the ledger that the gateway gets. */

@@ -14,6 +14,13 @@ export type ResultPart =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'bundle'; readonly whole: boolean };
 
+/** The media type of each part. */
+export const RESULT_TYPES: Readonly<Record<ResultPart['kind'], string>> = {
+  diff: 'text/x-diff; charset=utf-8',
+  file: 'application/octet-stream',
+  bundle: 'application/x-git-bundle',
+};
+
 /** The path and query of the route that serves a part. */
 export function resultUrl(taskId: string, part: ResultPart): string {
   const at = `/fleet/tasks/${encodeURIComponent(taskId)}`;

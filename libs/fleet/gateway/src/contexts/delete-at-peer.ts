@@ -127,8 +127,8 @@ async function readJson(response: Response, name: string): Promise<JsonObject> {
   return isJsonObject(body) ? body : {};
 }
 
-/** A system's error code, or the name of the error. */
-function reasonOf(thrown: unknown): string {
+/** Why a request got no answer: a fault of the connection with its remedy, a system's error code, or the name of the error. */
+export function reasonOf(thrown: unknown): string {
   const fault = connectionFault(thrown);
   if (fault) return `${fault.what}: ${fault.remedy}`;
   for (let error = thrown; error instanceof Error; error = error.cause)

@@ -12,11 +12,12 @@ import type { Gateway } from '../gateway.ts';
 import { costView } from './cost-view.ts';
 import { peerView } from './peer-view.ts';
 import { readInput } from './read-input.ts';
+import { registerResultRoutes } from './result-routes.ts';
 
 export interface FleetRoutesOptions {
   readonly profile: string;
   readonly peers: Pick<PeerRegistry, 'list'>;
-  readonly gateway: Pick<Gateway, 'explain' | 'spending' | 'contexts'>;
+  readonly gateway: Pick<Gateway, 'explain' | 'spending' | 'contexts' | 'results'>;
   readonly ledger: Pick<Ledger, 'get' | 'tokens'>;
   readonly clock: Clock;
   /** Cache reads and writes count as spent. */
@@ -24,7 +25,7 @@ export interface FleetRoutesOptions {
 }
 
 /**
- * The routes that the CLI and the console read: the peers, the routing of a dispatch, the cost of a task, and
+ * The routes that the CLI and the console read: the peers, the routing of a dispatch, the cost and the result of a task, and
  * what is left of the ceilings on spending (docs/operations.md). They require the scope `read`, record nothing and spend
  * no tokens. A caller with the scope `dispatch` deletes its contexts.
  */
@@ -50,6 +51,7 @@ export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOp
     requireScope(request.caller, 'read');
     return { profile, ...spendingView(gateway.spending.view()) };
   });
+  registerResultRoutes(app, { results: gateway.results, ledger, clock });
   serve(app, FLEET.deleteContext, async (request) => {
     requireScope(request.caller, 'dispatch');
     const asked = { contextId: contextIdIn(request.params.id), caller: request.caller.name };
