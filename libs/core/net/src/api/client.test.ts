@@ -86,6 +86,8 @@ test('a refusal has the code, the message and the fields of an error over HTTP a
   const http = await refusal(client.call(neo, ROUTE, { params: { id: 'a' } }));
   assert.deepEqual([http.status, http.code, http.message?.length], [400, 'INVALID_PARAMS', 500]);
   assert.deepEqual([http.fields.length, http.fields[0]], [50, { path: 'a', reason: '' }]);
+  const download = await refusal(client.download(neo, '/things/a'));
+  assert.deepEqual([download.code, download.message?.length], ['INVALID_PARAMS', 500]);
   const rpc = await refusal(client.rpc(neo, { method: 'Get', answer: z.object({}) }, {}));
   assert.deepEqual(
     [rpc.code, rpc.message, rpc.fields],

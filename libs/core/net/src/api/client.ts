@@ -55,6 +55,11 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+export interface DownloadOptions extends CallOptions {
+  /** Ends the call, and what is still to be read. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 type ParamsOf<P extends string> =
   unknown extends Params<P> ? { readonly params?: undefined } : { readonly params: Params<P> };
 
@@ -91,10 +96,10 @@ export interface ApiClient {
     options?: CallOptions,
   ): Promise<{ readonly text: string; readonly headers: Headers }>;
   /** The answer of a GET, of any size, which the caller reads or cancels within the time of the call. */
-  download(service: Service, path: string, options?: CallOptions): Promise<Response>;
+  download(service: Service, path: string, options?: DownloadOptions): Promise<Response>;
 }
 
-interface Sent extends CallOptions {
+interface Sent extends DownloadOptions {
   readonly method?: Route['method'];
   readonly body?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
@@ -110,7 +115,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   const send: TlsFetch = createClient('configured', { tls, redirects: 'returned' });
 
   const request = async (service: Service, path: string, { method = 'GET', ...sent }: Sent) => {
-    const { timeoutMs = options.timeoutMs ?? CALL_MS, body } = sent;
+    const { timeoutMs = options.timeoutMs ?? CALL_MS, body, signal } = sent;
     const deadline = new AbortController();
     const expiry = clock.timer(() => deadline.abort(new DOMException('too late', 'TimeoutError')), timeoutMs);
     const unreachable = (cause: unknown): FleetError => {
@@ -130,7 +135,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
           ...sent.headers,
         },
         ...(body !== undefined && { body }),
-        signal: deadline.signal,
+        signal: AbortSignal.any([deadline.signal, ...(signal ? [signal] : [])]),
       });
       return { response, expiry, unreachable };
     } catch (cause) {
@@ -139,8 +144,14 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     }
   };
 
-  const whole = async (service: Service, path: string, sent: Sent) => {
-    const { response, expiry, unreachable } = await request(service, path, sent);
+  const whole = async (service: Service, path: string, sent: Sent) =>
+    readWhole(service, path, await request(service, path, sent));
+
+  const readWhole = async (
+    service: Service,
+    path: string,
+    { response, expiry, unreachable }: Awaited<ReturnType<typeof request>>,
+  ) => {
     using _ = expiry;
     const tooLarge = () =>
       new FleetError('PEER_REFUSED', `${service.name} answers with more than ${MAX_ANSWER_BYTES} bytes`);
@@ -184,11 +195,11 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       throw refuse(isJsonObject(answer) ? answer.error : undefined);
     },
     async download(service, path, call = {}) {
-      const { response, expiry } = await request(service, path, call);
-      if (response.status === 200) return response;
-      expiry[Symbol.dispose]();
-      await response.body?.cancel();
-      throw refused(refusalOf(service, path, response, undefined));
+      const asked = await request(service, path, call);
+      if (asked.response.status === 200) return asked.response;
+      const { text, refuse } = await readWhole(service, path, asked);
+      const answer = parsed(text);
+      throw refuse(isJsonObject(answer) ? answer.error : undefined);
     },
   };
 }
