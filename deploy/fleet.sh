@@ -254,6 +254,10 @@ client_docker() {
     # shellcheck disable=SC2046 # addresses have no spaces
     fleet_here "$verb" $(reach switch 9219) $(reach neo 9220) $(reach morpheus 9221) $(reach trinity 9222) "$@"
   fi
+  if [ "$verb" = pull ]; then
+    echo "fleet: pull uses git and the folder of this machine, so it needs Node here: install Node with npm, or apply the changes: ./fleet diff <id> | git apply --index --3way" >&2
+    exit 2
+  fi
   client_in_switch "$verb" --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 "$@"
 }
@@ -549,7 +553,7 @@ case ${1:-} in
     shift
     case $(mode) in docker) operator_token "$@" ;; process) fleet_here token "$@" ;; *) exit 2 ;; esac
     ;;
-  send | tasks | task | watch | cancel | answer | cost)
+  send | tasks | task | diff | show | pull | watch | cancel | answer | cost)
     if names_agent "$@"; then client_of_agent "$@"
     else case $(mode) in docker) client_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac; fi
     ;;

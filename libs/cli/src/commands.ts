@@ -20,6 +20,10 @@ const MODULES: readonly CommandModule[] = [
     usages: [tasks.tasksUsage, tasks.taskUsage, tasks.watchUsage, tasks.cancelUsage, tasks.answerUsage],
     load: () => import('./commands/tasks.ts'),
   },
+  {
+    usages: [tasks.diffUsage, tasks.showUsage, tasks.pullUsage],
+    load: () => import('./commands/results.ts'),
+  },
   { usages: [tasks.costUsage], load: () => import('./commands/cost.ts') },
   { usages: [fleet.eventsUsage], load: () => import('./commands/events.ts') },
   { usages: [fleet.consoleUsage], load: () => import('./commands/console.ts') },

@@ -44,6 +44,9 @@ function refused({ service, path, status, code, message, fields, location }: Ref
     const own = name === CONSOLE ? 'CONSOLE_LOGIN of its keys: restart the console' : 'the token';
     return new FleetError('UNAUTHENTICATED', why ?? `${name} does not accept ${own}`);
   }
+  // The codes of results. The message may name a file, whose name may have line breaks.
+  if (code === 'NO_RESULT' || code === 'ARTIFACT_TOO_LARGE')
+    return new FleetError(code, `${name}: ${message?.replaceAll(/[\r\n]+/g, ' ') ?? `HTTP ${status}`}`);
   if (location !== null && status >= 300 && status < 400)
     return new FleetError('PEER_REFUSED', `${url} redirects to ${location}: use that address`);
   if (status === 404 && code === 'NOT_FOUND' && path === JOIN_PATH)

@@ -5,9 +5,9 @@ import { z } from 'zod';
 import { fleetApi, RPC_MS } from '../client/api.ts';
 import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
 import { command, type Invocation, type Streams } from '../command-line/command.ts';
-import { oneArgument, UsageError, wholeNumber } from '../command-line/option-values.ts';
+import { UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { printLines, table } from '../command-line/output.ts';
-import { fleetClient, reachable } from '../command-line/reachable.ts';
+import { fleetClient, type Reachable, reachable } from '../command-line/reachable.ts';
 import {
   answerUsage,
   cancelUsage,
@@ -17,7 +17,8 @@ import {
   watchUsage,
 } from '../command-specs/tasks.ts';
 import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
-import { findTask } from '../task/find-task.ts';
+import { namedTask } from '../task/find-task.ts';
+import { howToTake, resultOf } from '../task/result.ts';
 import { type LeftFile, type SavedFile, type SaveOptions, saveArtifacts } from '../task/save-artifacts.ts';
 
 const CALL_MS = 30_000;
@@ -69,9 +70,7 @@ type TaskCall = Streams & Pick<Invocation<typeof watchUsage.options>, 'values' |
 
 /** The call of a command about a task, with the task that its first argument names. */
 async function named<T extends TaskCall>(name: string, call: T, positionals: readonly string[]) {
-  const id = oneArgument(positionals, `${name} takes the id of one task`);
-  const client = fleetClient();
-  return { ...call, client, ...(await findTask(client, await reachable(client, call.values, call.env), id)) };
+  return { ...call, ...(await namedTask(name, call, positionals)) };
 }
 
 /**
@@ -106,8 +105,17 @@ async function saved(
     }
   }
   if (print) print({ id: task.id, profile: options.at.name, saved: files, not_saved: left });
-  else if (files.length + left.length === 0) printLines(stderr, ['the task has no artifacts']);
+  else if (files.length + left.length === 0) printLines(stderr, withoutArtifacts(task, options.at));
   return left.length > 0 ? 1 : 0;
+}
+
+function withoutArtifacts(task: PeerTask, at: Reachable): string[] {
+  const files = resultOf(task)?.artifacts.filesChanged.length ?? 0;
+  if (files === 0) return ['the task has no artifacts'];
+  return [
+    `the task has no artifacts; it changed ${files} file${files === 1 ? '' : 's'} of its repository`,
+    ...howToTake(task, at),
+  ];
 }
 
 /** `fleet watch <id>`: shows a task until it ends, as `fleet send` does. */

@@ -8,7 +8,7 @@ import { printLines, sanitize } from '../command-line/output.ts';
 import type { Reachable } from '../command-line/reachable.ts';
 import { followTask } from './follow.ts';
 import { createLiveView, type LiveView, screenOf } from './live-view.ts';
-import { exitCodeOf, renderTask, taskDocument } from './result.ts';
+import { exitCodeOf, howToTake, renderTask, taskDocument } from './result.ts';
 
 const CALL_MS = 30_000;
 
@@ -118,6 +118,8 @@ export function finish(
   if (print) print(taskDocument(task, at.name));
   else {
     printLines(stdout, renderTask(task));
+    const next = howToTake(task, at);
+    if (next.length > 0) printLines(stdout, ['', ...next]);
     if (isAsking(task.state)) printLines(stdout, ['', `to answer: fleet answer ${task.id} "…"${at.again}`]);
   }
   return exitCodeOf(task);

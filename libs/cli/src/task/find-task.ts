@@ -1,6 +1,7 @@
 import { type A2AClient, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/client';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Reachable } from '../command-line/reachable.ts';
+import { oneArgument } from '../command-line/option-values.ts';
+import { fleetClient, type Reachable, type ReachValues, reachable } from '../command-line/reachable.ts';
 
 const CALL_MS = 15_000;
 
@@ -30,4 +31,15 @@ export async function findTask(
   if (silent.length === among.length) throw new FleetError('PEER_UNREACHABLE', `no answer of ${names}`);
   const rest = silent.length === 0 ? '' : `; ${silent.join(', ')} did not answer`;
   throw new FleetError('TASK_NOT_FOUND', `${names}: no such task of yours: ${id}${rest}`);
+}
+
+/** The task that the one argument of a command names, with the client that found it. Throws UsageError, and as `findTask`. */
+export async function namedTask(
+  name: string,
+  { values, env }: { readonly values: ReachValues; readonly env: NodeJS.ProcessEnv },
+  positionals: readonly string[],
+) {
+  const id = oneArgument(positionals, `${name} takes the id of one task`);
+  const client = fleetClient();
+  return { client, ...(await findTask(client, await reachable(client, values, env), id)) };
 }

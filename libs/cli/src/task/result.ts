@@ -1,8 +1,9 @@
 import type { PeerArtifact, PeerTask } from '@hermes-fleet/a2a/client';
 import { FleetError, isAsking, type JsonObject, type ResultStatus } from '@hermes-fleet/protocol';
-import { decodeResult, type TaskResult } from '@hermes-fleet/protocol/handshake';
+import { type Delivery, decodeResult, type TaskResult } from '@hermes-fleet/protocol/handshake';
 import { RESERVED_ARTIFACTS } from '@hermes-fleet/protocol/ports';
 import { line, sanitize } from '../command-line/output.ts';
+import type { Reachable } from '../command-line/reachable.ts';
 import { duration } from './live-task.ts';
 
 const EXIT_CODES: Readonly<Record<string, number>> = {
@@ -88,6 +89,7 @@ function detailsOf(result: TaskResult): string[] {
     ...reason(result.blockedReason ?? error?.message),
     ...unmet.map(({ kind, detail }) => row(`- ${kind}`, detail)),
     ...list('files', artifacts.filesChanged),
+    ...deliveryRows(artifacts.delivery),
     ...(artifacts.pr ? [row('request', artifacts.pr)] : []),
     ...list(
       'evidence',
@@ -102,6 +104,21 @@ function detailsOf(result: TaskResult): string[] {
     row('spent', `${result.tokensSpent} tokens${seconds}${model}`),
     ...(result.executedBy === undefined ? [] : [row('by', result.executedBy)]),
   ];
+}
+
+/** The branch and the commit of a result, in the repository of its worker. */
+function deliveryRows(delivery: Delivery | undefined): string[] {
+  if (delivery === undefined) return [];
+  return [
+    row('branch', delivery.branch),
+    row('commit', delivery.commit ?? 'none: the files are not committed'),
+  ];
+}
+
+/** The commands that show and take the files of a result; none where there are no commits to take. */
+export function howToTake(task: PeerTask, { target }: Pick<Reachable, 'target'>): string[] {
+  if (target === undefined || !resultOf(task)?.artifacts.delivery?.commit) return [];
+  return [`to see it: fleet diff ${task.id}`, `to take it: fleet pull ${task.id}`];
 }
 
 /** The parts that an agent made beside its result; the content of a file is not printed. */

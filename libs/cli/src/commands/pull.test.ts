@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import {
+  CONTEXT,
+  commit,
+  done,
+  git,
+  newRepository,
+  refused,
+  resultsScene,
+  stateOf,
+  TASK,
+} from '../../testing/results-stub.ts';
+
+const BRANCH = 'fleet/5eedc0de';
+
+const at = (dir: string, name = BRANCH): string => git(dir, 'rev-parse', '--verify', `refs/heads/${name}`);
+
+test('pull makes a branch for the context, and a later task moves it on', async (t) => {
+  const scene = await resultsScene(t);
+  const { mine, start, tmp, asked } = scene;
+  const first = scene.work({ 'b.txt': 'b\n' });
+  const before = stateOf(mine).slice(1);
+  const said = done(await scene.run(mine, 'pull'));
+  assert.equal(
+    said,
+    `made the branch ${BRANCH} at ${first.slice(0, 12)}\nto see it: git log -p ${start.slice(0, 12)}..${BRANCH}\nto take it: git merge ${BRANCH}\n`,
+  );
+  assert.deepEqual([at(mine), stateOf(mine).slice(1), readdirSync(tmp)], [first, before, []]);
+  git(mine, 'fsck', '--strict');
+
+  const again = done(await scene.run(mine, 'pull'));
+  assert.match(again, new RegExp(`^the branch ${BRANCH} has the result at ${first.slice(0, 12)} already\n`));
+  assert.equal(asked.length, 1, 'what is there is not asked for');
+
+  const second = scene.work({ 'c.txt': 'c\n' });
+  const document = JSON.parse(done(await scene.run(mine, 'pull', '--json')));
+  assert.deepEqual(document, {
+    ...{ id: TASK, profile: 'neo', branch: `fleet/${CONTEXT}`, base: first, commit: second },
+    pulled: { branch: BRANCH, before: first, state: 'moved' },
+  });
+  assert.equal(at(mine), second);
+  scene.told.delivery = { commit: first, base: start };
+  assert.match(done(await scene.run(mine, 'pull')), /has the result at .* already/);
+  assert.equal(at(mine), second, 'an earlier task moves nothing back');
+  git(mine, 'merge', '--quiet', BRANCH);
+  assert.equal(readFileSync(join(mine, 'c.txt'), 'utf8'), 'c\n');
+});
+
+test('a branch with other commits, one that is checked out, and an impossible name are refused', async (t) => {
+  const scene = await resultsScene(t);
+  const { mine, root } = scene;
+  scene.work({ 'b.txt': 'b\n' });
+  git(mine, 'branch', 'other');
+  git(mine, 'switch', '--quiet', 'other');
+  const own = commit(mine, { 'own.txt': 'own\n' });
+  git(mine, 'switch', '--quiet', 'main');
+  await refused(
+    scene,
+    mine,
+    new RegExp(`the branch other is at ${own.slice(0, 12)}, which .* --branch\n$`),
+    '--branch',
+    'other',
+  );
+  await refused(
+    scene,
+    mine,
+    /the branch main is checked out in \S+mine, .*switch to another/,
+    '--branch',
+    'main',
+  );
+  git(mine, 'branch', 'free');
+  git(mine, 'worktree', 'add', '--quiet', join(root, 'linked'), 'free');
+  await refused(scene, mine, /the branch free is checked out in \S+linked, /, '--branch', 'free');
+  for (const name of ['a..b', '-x=', '@{-1}', 'x.lock'])
+    await refused(scene, mine, /--branch: git takes no branch named /, `--branch=${name}`);
+  git(mine, 'symbolic-ref', 'refs/heads/alias', 'refs/heads/main');
+  await refused(scene, mine, /alias is another name of refs\/heads\/main/, '--branch', 'alias');
+  git(mine, 'branch', 'fleet');
+  await refused(
+    scene,
+    mine,
+    /the branch fleet\/5eedc0de cannot be written; --branch names another one: .*'refs\/heads\/fleet' exists/,
+  );
+  assert.match(
+    done(await scene.run(join(root, 'linked'), 'pull', '--branch', 'mine/too')),
+    /^made the branch mine\/too/,
+  );
+});
+
+test('an empty repository takes all of the history, and a bare one and a shallow one take what they lack', async (t) => {
+  const scene = await resultsScene(t);
+  const { root, mine, asked } = scene;
+  const result = scene.work({ 'b.txt': 'b\n' });
+  const empty = join(root, 'empty');
+  git(root, 'init', '--quiet', '--initial-branch=main', empty);
+  await refused(scene, empty, /the branch main is checked out in/, '--branch', 'main');
+  await refused(scene, empty, /--apply needs a commit/, '--apply');
+  assert.match(
+    done(await scene.run(empty, 'pull')),
+    /\nto see it: git log -p fleet\/5eedc0de\nto take it: git switch/,
+  );
+  assert.deepEqual([at(empty), asked.at(-1)], [result, `/fleet/tasks/${TASK}/bundle?whole=true`]);
+  const bare = join(root, 'bare.git');
+  git(root, 'clone', '--quiet', '--bare', mine, bare);
+  assert.doesNotMatch(done(await scene.run(bare, 'pull')), /to take it/);
+  assert.equal(at(bare), result);
+  const shallow = join(root, 'a "shallow": one');
+  git(root, 'clone', '--quiet', '--depth=1', `file://${mine}`, shallow);
+  done(await scene.run(shallow, 'pull'));
+  assert.equal(at(shallow), result);
+  commit(mine, { 'later.txt': 'x' });
+  const late = join(root, 'late');
+  git(root, 'clone', '--quiet', '--depth=1', `file://${mine}`, late);
+  await refused(scene, late, /has not the commit [0-9a-f]{40}, .*git fetch --unshallow/);
+});
+
+test('a folder without the start of the work, without a repository or without git is named', async (t) => {
+  const scene = await resultsScene(t);
+  const { root, start, tmp } = scene;
+  scene.work({ 'b.txt': 'b\n' });
+  const other = newRepository(join(root, 'other'));
+  commit(other, { 'other.txt': 'x' });
+  git(other, 'commit', '--quiet', '--amend', '--message', 'Another first commit');
+  git(other, 'checkout', '--quiet', '--orphan', 'new');
+  commit(other, { 'n.txt': 'n' });
+  git(other, 'branch', '--quiet', '-D', 'main');
+  git(other, 'reflog', 'expire', '--expire=now', '--all');
+  git(other, 'gc', '--quiet', '--prune=now');
+  await refused(
+    scene,
+    other,
+    new RegExp(`has not the commit ${start}, which .* run this in the repository that`),
+  );
+  const plain = join(root, 'plain');
+  mkdirSync(plain);
+  const outside = await scene.run(plain, 'pull');
+  assert.deepEqual([outside.code, readdirSync(tmp)], [1, []]);
+  assert.match(
+    outside.stderr,
+    /^fleet: \S+plain is in no repository that git takes \(not a git repository.*\n$/,
+  );
+  scene.env.PATH = plain;
+  const without = await scene.run(plain, 'pull');
+  assert.match(without.stderr, /^fleet: git cannot be run in \S+ \(ENOENT\): is it installed\?\n$/);
+});

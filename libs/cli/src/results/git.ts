@@ -1,0 +1,122 @@
+import { spawn } from 'node:child_process';
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { FleetError, systemCode } from '@hermes-fleet/protocol';
+import { sanitize } from '../command-line/output.ts';
+
+export interface GitCall {
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Stdin: a file from a place on. Default: empty. */
+  readonly input?: { readonly file: string; readonly start: number };
+  /** The call is done to its end, also when the command is stopped meanwhile. */
+  readonly isWhole?: boolean;
+}
+
+export interface GitEnd {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The user's git, with the user's settings. */
+export interface Git {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  exec(args: readonly string[], call?: GitCall): Promise<GitEnd>;
+  /** Standard output without its last line break. Throws `failed` for another exit code than 0. */
+  read(args: readonly string[], failed: string, call?: GitCall): Promise<string>;
+  ask(args: readonly string[], call?: GitCall): Promise<boolean>;
+  in(folder: string): Git;
+}
+
+const GIT_MS = 600_000;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Git in a folder. A call throws the reason of `signal`, and INVALID_PARAMS where git cannot be started, takes too long or says
+ * too much.
+ */
+export function createGit(env: NodeJS.ProcessEnv, cwd: string, signal: AbortSignal): Git {
+  const exec: Git['exec'] = async (args, call = {}) => {
+    signal.throwIfAborted();
+    const child = spawn('git', args, {
+      cwd,
+      env: { ...env, LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0', ...call.env },
+      stdio: 'pipe',
+      // Apart from the Ctrl-C of the terminal: this process decides what is stopped.
+      detached: true,
+    });
+    const stop = (): boolean => child.kill();
+    const expiry = setTimeout(stop, GIT_MS);
+    if (!call.isWhole) signal.addEventListener('abort', stop);
+    const { promise: ended, resolve, reject } = Promise.withResolvers<number>();
+    child.once('error', reject);
+    child.once('close', (code) => resolve(code ?? -1));
+    const input = call.input ? createReadStream(call.input.file, call.input) : Readable.from([]);
+    try {
+      const [code, stdout, stderr] = await Promise.all([
+        ended,
+        bounded(child.stdout, stop),
+        bounded(child.stderr, stop),
+        // Git that has read enough, or fails, closes its input: its end says why.
+        pipeline(input, child.stdin).catch((error: unknown) => {
+          if (!['EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(systemCode(error) ?? '')) throw error;
+        }),
+      ]);
+      if (!call.isWhole) signal.throwIfAborted();
+      if (child.signalCode !== null) throw failure(`git ${args[0]} was ended (${child.signalCode})`);
+      return { code, stdout, stderr };
+    } catch (cause) {
+      stop();
+      if (cause instanceof FleetError || signal.aborted) throw cause;
+      throw failure(`git cannot be run in ${cwd} (${systemCode(cause) ?? cause}): is it installed?`, cause);
+    } finally {
+      clearTimeout(expiry);
+      signal.removeEventListener('abort', stop);
+    }
+  };
+  return {
+    env,
+    cwd,
+    signal,
+    exec,
+    async read(args, failed, call) {
+      const { code, stdout, stderr } = await exec(args, call);
+      if (code !== 0) throw failure(`${failed}: ${saidBy(stderr)}`);
+      return stdout.replace(/\n$/, '');
+    },
+    ask: async (args, call) => (await exec(args, call)).code === 0,
+    in: (folder) => createGit(env, folder, signal),
+  };
+}
+
+/** What git said, on one line. */
+export const saidBy = (stderr: string): string =>
+  sanitize(
+    stderr
+      .trim()
+      .replaceAll(/^(?:fatal|error): /gm, '')
+      .replaceAll('\n', '; ')
+      .slice(0, 500),
+  ) || 'it says nothing';
+
+/** INVALID_PARAMS, on one line whatever it names. */
+export const failure = (message: string, cause?: unknown): FleetError =>
+  new FleetError('INVALID_PARAMS', sanitize(message), { cause });
+
+async function bounded(stream: Readable, stop: () => boolean): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) {
+      stop();
+      throw failure(`git says more than ${MAX_BYTES} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

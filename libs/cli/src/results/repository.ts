@@ -1,0 +1,52 @@
+import { resolve } from 'node:path';
+import { failure, type Git, saidBy } from './git.ts';
+
+/** The repository of a folder. */
+export interface Repository {
+  readonly git: Git;
+  /** The root of the working tree; undefined in a bare repository and inside of `.git`. */
+  readonly tree: string | undefined;
+  readonly isBare: boolean;
+  /** The store of its objects. */
+  readonly objects: string;
+  /** No branch has a commit. */
+  readonly isEmpty: boolean;
+}
+
+/** Throws INVALID_PARAMS where there is no repository that git takes. */
+export async function openRepository(git: Git): Promise<Repository> {
+  const { code, stdout, stderr } = await git.exec([
+    'rev-parse',
+    ...['--is-bare-repository', '--is-inside-work-tree'],
+  ]);
+  if (code !== 0)
+    throw failure(
+      `${git.cwd} is in no repository that git takes (${saidBy(stderr)}): run this in that of the task's files`,
+    );
+  const [isBare, isInTree] = stdout.split('\n').map((line) => line === 'true');
+  const store = await git.read(['rev-parse', '--git-path', 'objects'], 'git names no store of objects');
+  const hasHead = await git.ask(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}']);
+  const refs = await git.read(['for-each-ref', '--count=1'], 'git does not list the branches');
+  return {
+    git,
+    tree: isInTree
+      ? await git.read(['rev-parse', '--show-toplevel'], 'git names no working tree')
+      : undefined,
+    isBare: isBare === true,
+    objects: resolve(git.cwd, store),
+    isEmpty: !hasHead && refs === '',
+  };
+}
+
+/** A commit with all that it consists of is there; `env` may add objects. */
+export async function hasWhole(
+  { git }: Repository,
+  commit: string,
+  env?: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  if (!(await git.ask(['cat-file', '-e', `${commit}^{commit}`], { env }))) return false;
+  return git.ask(['rev-list', '--objects', '--quiet', commit, '--not', '--all'], { env });
+}
+
+/** A commit as messages have it. */
+export const short = (commit: string): string => commit.slice(0, 12);
