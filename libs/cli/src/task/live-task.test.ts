@@ -35,6 +35,7 @@ test('the events of a task become lines: state, peer, tool, tokens against budge
   const updates = [
     task('submitted'),
     task('working', event('queued', { waiting: true, reason: 'capacity' })),
+    task('working', event('queued', { waiting: true, reason: 'repo', detail: 'neo: working tree is dirty' })),
     task('working', event('delegated', { peer: 'neo', attempt: 1 })),
     task('working', event('rerouted', { from: 'neo', to: 'trinity' })),
     task('working', event('progress', { spent_tokens: 1000, budget_tokens: 4000 })),
@@ -46,6 +47,7 @@ test('the events of a task become lines: state, peer, tool, tokens against budge
   assert.deepEqual(linesOf(updates, { deadlineMs: 600_000 }), [
     'submitted   12 s of 10 min',
     'working     waits for capacity  12 s of 10 min',
+    'working     waits for repo: neo: working tree is dirty  12 s of 10 min',
     'working     at neo  12 s of 10 min',
     'working     at trinity  12 s of 10 min',
     'working     at trinity  ███░░░░░░░ 1000/4000 tokens  12 s of 10 min',

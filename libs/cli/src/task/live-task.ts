@@ -52,8 +52,8 @@ const ended = (data: JsonObject): Changes => ({
 const CHANGES: Readonly<Record<LifecycleEvent, (data: JsonObject) => Changes>> = {
   submitted: none,
   blocked: ended,
-  queued: ({ waiting, reason }) => ({
-    waiting: waiting === true ? (textOf(reason) ?? 'a free place') : undefined,
+  queued: ({ waiting, reason, detail }) => ({
+    waiting: waiting === true ? waitsFor(textOf(reason), textOf(detail)) : undefined,
   }),
   started: goesOn,
   progress: progressOf,
@@ -69,6 +69,9 @@ const CHANGES: Readonly<Record<LifecycleEvent, (data: JsonObject) => Changes>> =
   error: ended,
   canceled: ended,
 };
+
+const waitsFor = (kind = 'a free place', detail?: string): string =>
+  detail === undefined ? kind : `${kind}: ${detail}`;
 
 function progressOf(data: JsonObject): Changes {
   const peer = textOf(data.peer);

@@ -76,7 +76,7 @@ export async function awaitPlace(
     const wait = trackWait(options, run, first.verdict === 'queued');
     wait.observe(first.verdict === 'queued');
     const saved = Promise.all([wait.saved(), run.flush()]);
-    if (!reported) reportWait(run, wait, unmet);
+    if (!reported) reportWait(run, wait, unmet, selection.waitsFor(decision));
     await Promise.all([saved, run.flush()]);
     const start = { parent: traceparent, attributes: { 'hermes.wait.for': unmetKinds(unmet) } };
     const found = await inSpan(options.tracing, 'wait for a peer', start, async (span) => {
@@ -193,12 +193,21 @@ function startSearch(clock: Clock, selection: PeerSelection, placement: Placemen
   };
 }
 
-function reportWait(run: RelayedRun, wait: ReturnType<typeof trackWait>, unmet: readonly Unmet[]): void {
+/** Bounds the detail of an event, characters. */
+const MAX_DETAIL = 200;
+
+function reportWait(
+  run: RelayedRun,
+  wait: ReturnType<typeof trackWait>,
+  unmet: readonly Unmet[],
+  waitsFor: ReturnType<PeerSelection['waitsFor']>,
+): void {
   const kinds = unmetKinds(unmet);
   const until = run.task.deadlineAt ?? wait.endsAt();
   const end = Number.isFinite(until) && { until: new Date(until).toISOString() };
-  const data = { waiting: true, reason: kinds[0] ?? 'peer', unmet: kinds, ...end };
-  run.tellEvent({ type: 'queued', data });
+  const reason = waitsFor?.kind ?? kinds[0] ?? 'peer';
+  const detail = waitsFor && { detail: waitsFor.detail.slice(0, MAX_DETAIL) };
+  run.tellEvent({ type: 'queued', data: { waiting: true, reason, ...detail, unmet: kinds, ...end } });
 }
 
 const isNewTask = ({ waiting, attempts, turnedAway }: RelayState): boolean =>

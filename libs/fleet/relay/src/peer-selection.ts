@@ -8,6 +8,7 @@ import {
   type RoutingDecision,
   type RoutingPolicy,
   type RoutingQuery,
+  reasonInEvent,
   route,
   routingQuery,
 } from '@hermes-fleet/peers';
@@ -167,6 +168,19 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
     },
     /** The peer that has the task's context; undefined for a context that begins. */
     home,
+    /**
+     * What the task waits for at the first peer that may take it later, without the words of a peer that has refused; undefined if
+     * only its pause after a refusal is left.
+     */
+    waitsFor({ chosen }: RoutingDecision): Pick<Unmet, 'kind' | 'detail'> | undefined {
+      if (chosen !== undefined) return othersFirst(chosen);
+      const [first] = candidatesNowOrLater(clock.now());
+      const [entry] = first?.unmet ?? [];
+      if (!first || !entry) return undefined;
+      const { name } = first.peer;
+      const refused = run.state.refusals.find(({ peer }) => peer === name)?.unmet[0];
+      return { kind: refused?.kind ?? entry.kind, detail: `${name}: ${reasonInEvent(entry.detail)}` };
+    },
     /** The unmet requirements of each peer. */
     unmet({ unmet, chosen }: RoutingDecision): Unmet[] {
       const { refusals } = run.state;

@@ -22,6 +22,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     const id = await orchestrator.send({ ...dispatching({}, MEMORY), contextId: 'c' });
     const queued = await orchestrator.event(id, 'queued', 2);
     assert.deepEqual([queued.waiting, queued.reason, queued.unmet], [true, 'mcp', ['mcp']]);
+    assert.match(String(queued.detail), /^neo: required MCP server "memory" is not healthy/);
     const other = await orchestrator.send(dispatching());
     const same = await orchestrator.send({ ...dispatching(), contextId: 'c' });
     assert.equal((await orchestrator.result(other)).status, 'done');
