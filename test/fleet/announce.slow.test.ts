@@ -8,8 +8,8 @@ import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { parse, stringify } from 'yaml';
 import { type Fleet, PROFILES, startFleet, until } from '../support/fleet.ts';
-import { seenPeers, untilSeen } from '../support/peers-view.ts';
-import { call, dispatch, message, resultOf } from '../support/rpc.ts';
+import { type SeenPeer, seenPeers, untilSeen } from '../support/peers-view.ts';
+import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
 import { usersRepository } from '../support/users-repository.ts';
 
 const MEMBERS = ['morpheus', 'neo', 'switch', 'trader', 'trinity'];
@@ -76,22 +76,22 @@ test('a fleet announces itself to its peers and on NATS: at start, with every ch
     );
   });
 
-  await t.test('a base repository that gets dirty is seen within seconds, without any task', async () => {
+  await t.test('a base repository that gets dirty is seen within seconds, and blocks no task', async () => {
     const untracked = join(repository.path, 'untracked.txt');
-    const clean = (wanted: boolean) => (peer: { announce: { repo_state: { clean: boolean } } | null }) =>
-      peer.announce?.repo_state.clean === wanted;
+    const clean = (wanted: boolean) => (peer: SeenPeer) => peer.announce?.repo_state.base_clean === wanted;
     const before = Date.now();
     writeFileSync(untracked, 'left here\n');
     await untilSeen(operator, 'neo', clean(false), 'with a dirty repository', 20_000);
     t.diagnostic(`seen after ${Date.now() - before} ms`);
-    await until(() => from('neo').at(-1)?.said.session.repoState.clean === false, 'the same on NATS');
+    await until(() => from('neo').at(-1)?.said.session.repoState.baseClean === false, 'the same on NATS');
+    assert.equal(from('neo').at(-1)?.said.session.repoState.clean, true);
     const sent = dispatch({
-      brief: 'write something',
+      brief: runbook('something.txt', 'written', 'test ! -e untracked.txt'),
       requirements: { required_capabilities: ['file'] },
       routing: { target: 'neo', on_blocked: 'fail' },
     });
     const { body } = await call(operator, 'SendMessage', message(sent));
-    assert.equal(resultOf(body.result.task).unmet[0].kind, 'repo');
+    assert.equal(resultOf(body.result.task).status, 'done', JSON.stringify(body));
     rmSync(untracked);
     await untilSeen(operator, 'neo', clean(true), 'with a clean repository', 20_000);
   });

@@ -7,13 +7,14 @@ import { type Fleet, PROFILES, startFleet } from '../support/fleet.ts';
 import { startModelServer, startUnwellServer } from '../support/model-server.ts';
 import { untilSeen } from '../support/peers-view.ts';
 import { call, type DispatchOptions, dispatch, message, resultOf } from '../support/rpc.ts';
-import { usersRepository } from '../support/users-repository.ts';
+import { shareWithCommands, usersRepository } from '../support/users-repository.ts';
 
 const BUDGET = 4_000;
 const METERED = { input: 700, output: 30 };
-/** One worker of the fleet has a dirty working tree. */
+/** One worker of the fleet works in a dirty tree; another one's contexts start from the same repository, which blocks nothing. */
 const CLEAN = 'neo';
 const DIRTY = 'morpheus';
+const APART = 'trinity';
 
 interface Row {
   readonly what: string;
@@ -135,6 +136,7 @@ test('what is blocked costs nothing: the model is not even connected to', async 
   const model = await startModelServer(t, 'All is tidy.', METERED);
   const unwell = await startUnwellServer(t);
   const repository = usersRepository(t);
+  shareWithCommands(repository);
   const fleet = await startFleet(t, PROFILES, {
     inProcess: true,
     configYaml: (name, shipped) => {
@@ -144,13 +146,15 @@ test('what is blocked costs nothing: the model is not even connected to', async 
         model: 'openai-compatible/scripted',
         base_url: model.url,
         mcp: { servers: { unwell: { url: `${unwell}/mcp` } } },
-        ...(name === DIRTY && { workspace: { path: repository.path } }),
+        ...(name === DIRTY && { workspace: { path: repository.path, isolation: 'in_place' } }),
+        ...(name === APART && { workspace: { path: repository.path } }),
       });
     },
   });
   writeFileSync(join(repository.path, 'left-behind.txt'), 'not committed');
   const operator = fleet.target('switch');
   await untilSeen(operator, DIRTY, ({ announce }) => announce?.repo_state.clean === false, 'dirty');
+  await untilSeen(operator, APART, ({ announce }) => announce?.repo_state.base_clean === false, 'the same');
 
   for (const row of ROWS) {
     for (const relayed of [false, true]) {
@@ -174,20 +178,20 @@ test('what is blocked costs nothing: the model is not even connected to', async 
     }
   }
 
-  for (const to of [CLEAN, 'switch']) {
-    await t.test(`what is accepted does reach the model, at ${to}`, async () => {
-      const [visits, spent] = [model.visits.length, await counted(fleet, 'fleet_tokens_spent_total')];
-      const row: Row = { what: '', kind: '', asks: { task: { priority: 'low' } } };
-      const sent = contract(row, to === 'switch');
-      const { body } = await call(fleet.target(to), 'SendMessage', message(sent));
-      const result = resultOf(body.result?.task);
-      assert.deepEqual([result?.status, result?.text], ['done', 'All is tidy.'], JSON.stringify(body));
-      const asked = model.visits.slice(visits).filter((visit) => visit === 'POST /v1/chat/completions');
-      assert.equal(result.tokens_spent, asked.length * (METERED.input + METERED.output));
-      assert.equal((await counted(fleet, 'fleet_tokens_spent_total')) - spent, result.tokens_spent);
-      assert.ok(asked.length > 0);
-    });
-  }
+  const isAccepted = async (to: string, worker: string, write: boolean): Promise<void> => {
+    const [visits, spent] = [model.visits.length, await counted(fleet, 'fleet_tokens_spent_total')];
+    const row: Row = { what: '', kind: '', asks: { task: { priority: 'low', write } }, worker };
+    const sent = contract(row, to === 'switch');
+    const { body } = await call(fleet.target(to), 'SendMessage', message(sent));
+    const result = resultOf(body.result?.task);
+    assert.deepEqual([result?.status, result?.text], ['done', 'All is tidy.'], JSON.stringify(body));
+    const asked = model.visits.slice(visits).filter((visit) => visit === 'POST /v1/chat/completions');
+    assert.equal(result.tokens_spent, asked.length * (METERED.input + METERED.output));
+    assert.equal((await counted(fleet, 'fleet_tokens_spent_total')) - spent, result.tokens_spent);
+    assert.ok(asked.length > 0);
+  };
+  for (const to of [CLEAN, 'switch'])
+    await t.test(`what is accepted does reach the model, at ${to}`, () => isAccepted(to, CLEAN, false));
 
   await t.test('and the drift of the estimates is measured, once for each call', async () => {
     const asked = model.visits.filter((visit) => visit === 'POST /v1/chat/completions').length;
@@ -196,4 +200,8 @@ test('what is blocked costs nothing: the model is not even connected to', async 
     assert.equal(Number(tier.exec(await fleet.metrics(CLEAN))?.[1]), asked);
     assert.ok((await counted(fleet, 'fleet_token_drift_ratio_sum')) > 0);
   });
+
+  await t.test('a dirty repository blocks no write task in a tree that is made from its commit', () =>
+    isAccepted('switch', APART, true),
+  );
 });

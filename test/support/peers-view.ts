@@ -10,7 +10,7 @@ export interface SeenPeer {
   readonly announce: {
     readonly ready: boolean;
     readonly active_tasks: number;
-    readonly repo_state: { readonly clean: boolean };
+    readonly repo_state: { readonly clean: boolean; readonly base_clean: boolean | null };
     readonly mcp_health: Readonly<Record<string, string>>;
   } | null;
 }

@@ -3,6 +3,8 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { COMMAND_GID, COMMAND_UID } from '@hermes-fleet/workspace';
+import { mayChangeUsers } from '@hermes-fleet/workspace/testing';
 
 export interface UsersRepository {
   readonly path: string;
@@ -29,4 +31,9 @@ export function usersRepository(t: TestContext): UsersRepository {
   git('add', '--all');
   git('commit', '-q', '-m', 'First');
   return { path, git };
+}
+
+/** Lets the user that commands run as write there, as work in place needs it. Git of the test's user does not work there any more. */
+export function shareWithCommands({ path }: UsersRepository): void {
+  if (mayChangeUsers) execFileSync('chown', ['-R', `${COMMAND_UID}:${COMMAND_GID}`, path]);
 }

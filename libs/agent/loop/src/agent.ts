@@ -153,6 +153,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       },
       setUp: isAgent ? setUpOf(config, disk, network) : undefined,
       confinement,
+      hasOtherTasks: () => new Set(unfinished().map(({ id }) => id)).size > 1,
       clock,
       log,
     }));
@@ -195,12 +196,13 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
           disk,
         ),
   );
+  const unfinished = (): UnfinishedTask[] => [...running.tasks(), ...(place.unfinished?.() ?? [])];
   const sweeping = startSweeping({
     ...runtime,
     log,
     workspaces,
     keepDays: config.scratch.keep_days,
-    unfinished: () => [...running.tasks(), ...(place.unfinished?.() ?? [])],
+    unfinished,
   });
   const contexts = workspaces.contexts && createAgentContexts(workspaces.contexts, releaseContext);
   const opened = opening.move();

@@ -72,7 +72,9 @@ test('in a dirty tree, the task’s changes are reported and the user’s stay u
     head: tree.git('rev-parse', 'HEAD'),
   };
   const agent = await tree.agent();
-  assert.deepEqual(await agent.repoState(), { branch: 'trunk', clean: false });
+  const changed = 'both.txt, edited.txt, rm.txt, staged.txt, doomed.txt and 1 more';
+  const uncommitted = `${tree.dir} is dirty (branch trunk; changed: ${changed})`;
+  assert.deepEqual(await agent.repoState(), { branch: 'trunk', clean: false, uncommitted });
 
   const look = await runBrief(agent, sh('cat edited.txt'), { write: false });
   assert.deepEqual([look.status, look.artifacts.filesChanged, look.nextSteps], ['done', [], []]);
@@ -84,8 +86,8 @@ test('in a dirty tree, the task’s changes are reported and the user’s stay u
     {
       kind: 'repo',
       name: 'trunk',
-      detail: 'the working tree is dirty (branch trunk); this is a write task',
-      transient: true,
+      detail: `the working tree ${uncommitted}, and this is a write task: commit or stash the changes, or send the task with write: false`,
+      transient: false,
     },
   ]);
 
@@ -124,7 +126,10 @@ test('a write task is refused in the middle of a merge, on a detached HEAD and o
   for (const [begin, reason, end] of situations) {
     tree.git(...begin);
     const refused = await runBrief(agent, block('x.txt', 'x'));
-    assert.deepEqual([refused.status, refused.unmet?.[0]?.kind], ['blocked', 'repo']);
+    assert.deepEqual(
+      refused.unmet?.map(({ kind, transient }) => [kind, transient]),
+      [['repo', false]],
+    );
     assert.match(refused.blockedReason ?? '', reason);
     const allowed = await runBrief(agent, block('y.txt', 'y'), { write: false });
     assert.deepEqual([allowed.status, allowed.artifacts.filesChanged], ['done', ['y.txt']]);

@@ -36,7 +36,7 @@ function row({ name, standing, state, age_s: age, announce, circuit, endpoint }:
   return [
     name,
     standing,
-    announce?.ready === false ? `${state}, not ready` : state,
+    `${state}${announce?.ready === false ? ', not ready' : ''}${changesOf(announce?.repo_state)}`,
     age === null ? null : `${age} s`,
     announce?.model_tier,
     announce && modelOf(announce),
@@ -57,4 +57,12 @@ const modelOf = ({ model, model_health: health }: Announced): string =>
 function loadOf({ active_tasks, max_concurrent_tasks, queued_tasks }: Announced): string {
   const running = `${active_tasks}/${max_concurrent_tasks ?? '-'}`;
   return queued_tasks ? `${running} +${queued_tasks}` : running;
+}
+
+/** Names uncommitted changes: of the tree in which tasks work, or of the repository that their trees are made from. */
+function changesOf(
+  repository: { clean: boolean; base_clean?: boolean | null | undefined } | undefined,
+): string {
+  if (repository?.clean === false) return ', tree not clean';
+  return repository?.base_clean === false ? ', base not clean' : '';
 }

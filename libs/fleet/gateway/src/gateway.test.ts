@@ -61,7 +61,7 @@ describe('a dispatch', () => {
     assert.equal(result.tokensSpent, 0);
     assert.match(
       result.blockedReason ?? '',
-      /"trek" is not healthy \(timeout after 1000 ms\); the working tree of neo is dirty/,
+      /"trek" is not healthy \(timeout after 1000 ms\); the working tree \/app is dirty/,
     );
     assert.deepEqual(
       result.unmet?.map(({ kind }) => kind),

@@ -106,7 +106,8 @@ export function createGateway(options: GatewayOptions) {
   function loadChanged(): void {
     if (own.running > 0) sessionFresh = false;
     const { running, waiting, freeSlots } = announced;
-    if (own.running !== running || own.waiting !== waiting || own.freeSlots !== freeSlots)
+    const isLeft = own.running === 0 && repo.leave();
+    if (isLeft || own.running !== running || own.waiting !== waiting || own.freeSlots !== freeSlots)
       announcer.loadChanged();
   }
 

@@ -14,7 +14,7 @@ const REQUEST = `00-${TRACE}-b7ad6b7169203331-01`;
 test('a rerouted task has a span for each attempt, in one trace, and its peers get theirs', async (t) => {
   const tracing = recordingTracing();
   const { orchestrator, worker } = await relayFleet(t, PREFERRED_FIRST, { tracing });
-  worker('neo').facts.clean = false;
+  worker('neo').facts.usable = false;
   const id = await orchestrator.send({ ...dispatching(), traceparent: REQUEST });
   assert.equal((await orchestrator.result(id)).executedBy, 'trinity');
   assert.equal(tracing.only('admit').parent, REQUEST);
@@ -42,7 +42,7 @@ test('a rerouted task has a span for each attempt, in one trace, and its peers g
 test('a task that waits for a peer has a span for the wait, below the search that it belongs to', async (t) => {
   const tracing = recordingTracing();
   const { orchestrator, worker, hear } = await relayFleet(t, PREFERRED_FIRST, { tracing });
-  for (const name of ['neo', 'trinity']) worker(name).facts.clean = false;
+  for (const name of ['neo', 'trinity']) worker(name).facts.usable = false;
   const id = await orchestrator.send({ ...dispatching(), traceparent: REQUEST });
   await orchestrator.event(id, 'queued', 2);
   // The span begins when the event is durable.
@@ -52,7 +52,7 @@ test('a task that waits for a peer has a span for the wait, below the search tha
   assert.equal(searches.length, 3);
   assert.deepEqual([wait.isEnded, wait.parent], [false, searches[2]?.traceparent]);
   assert.deepEqual(wait.attributes['hermes.wait.for'], ['repo']);
-  worker('neo').facts.clean = true;
+  worker('neo').facts.usable = true;
   await hear('neo');
   assert.equal((await orchestrator.result(id)).executedBy, 'neo');
   assert.equal(tracing.only('wait for a peer').attributes['hermes.wait.outcome'], 'placed');
@@ -65,7 +65,7 @@ test('a task that waits for a peer has a span for the wait, below the search tha
 test('a task that is handed back ends with the span of a search that says what it lacks', async (t) => {
   const tracing = recordingTracing();
   const { orchestrator, worker } = await relayFleet(t, PREFERRED_FIRST, { tracing });
-  worker('neo').facts.clean = false;
+  worker('neo').facts.usable = false;
   const demanding = dispatching({}, { routing: { on_blocked: 'fail' } });
   const id = await orchestrator.send({ ...demanding, traceparent: REQUEST });
   assert.equal((await orchestrator.result(id)).status, 'blocked');

@@ -31,7 +31,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
   const port = (o.agents?.[name] as number | undefined) ?? (await freePort());
   const others = Object.entries(o.agents ?? {}).filter(([other]) => other !== name);
   const config = configOf(name, port, others, o.fleet ?? {});
-  const facts: Facts = { clean: true, mcp: { memory: 'ok' } };
+  const facts: Facts = { usable: true, clean: true, mcp: { memory: 'ok' } };
   const runs: string[] = [];
   const firstRun = Promise.withResolvers<string>();
   const heard = new Map<string, PromiseWithResolvers<void>>();
@@ -107,7 +107,11 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       agent: {
         executor,
         capabilities: () => ({ tools: ['terminal', 'file'] }),
-        repoState: async () => ({ branch: 'main', clean: facts.clean }),
+        repoState: async () => {
+          if (!facts.usable) return { branch: '', clean: true, problem: 'git cannot read base.git' };
+          if (facts.clean) return { branch: 'main', clean: true };
+          return { branch: 'main', clean: false, uncommitted: '/app is dirty (branch main; changed: a.txt)' };
+        },
         minimumBudget: 100,
         ...(o.contexts ? { contexts: o.contexts } : {}),
         ...(o.results ? { results: o.results } : {}),

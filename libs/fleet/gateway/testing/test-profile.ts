@@ -12,6 +12,8 @@ export type Health = 'ok' | 'timeout' | 'error' | 'disabled';
 
 /** Facts about a profile that a test can change while it runs. */
 export interface Facts {
+  /** False: every task is refused for the moment. */
+  usable: boolean;
   clean: boolean;
   mcp: Record<string, Health>;
 }

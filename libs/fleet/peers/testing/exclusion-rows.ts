@@ -234,8 +234,8 @@ export const ROWS: readonly Row[] = [
     what: 'a dirty tree for a write task',
     peer: announcing('neo', DIRTY),
     kind: 'repo',
-    reason: /dirty/,
-    waitable: true,
+    reason: /dirty.*: commit or stash the changes there, or send it with write: false/,
+    waitable: false,
   },
   {
     what: 'a broken repository, also for a task that reads',

@@ -34,7 +34,7 @@ function reasons(of: TestProfile, id: string): Record<string, unknown> {
 describe('the events of a relayed task', () => {
   it('say why each peer was chosen or not, and what became of each attempt', async (t) => {
     const { orchestrator, worker } = await relayFleet(t, PREFERRED_FIRST);
-    worker('neo').facts.clean = false;
+    worker('neo').facts.usable = false;
     const id = await orchestrator.send(dispatching());
     assert.equal((await orchestrator.result(id)).executedBy, 'trinity');
     assert.deepEqual(outcomes(orchestrator, id), [['neo', 1, 'refused', ['repo'], undefined]]);
@@ -65,15 +65,15 @@ describe('the events of a relayed task', () => {
 
   it('have no words of the task, of a refusal or of a result', async (t) => {
     const { orchestrator, worker } = await relayFleet(t, PREFERRED_FIRST);
-    worker('neo').facts.clean = false;
+    worker('neo').facts.usable = false;
     const brief: JsonObject = { brief: 'CANARY-brief' };
     const id = await orchestrator.send(dispatching({}, brief));
     const result = await orchestrator.result(id);
     assert.match(result.text ?? '', /CANARY/);
-    assert.match(result.attempts?.[0]?.reason ?? '', /branch main/);
+    assert.match(result.attempts?.[0]?.reason ?? '', /base\.git/);
     for (const at of [orchestrator, worker('neo'), worker('trinity')]) {
       const events = JSON.stringify(at.ledger.outbox.read(0, 1_000));
-      assert.doesNotMatch(events, /CANARY|branch main/);
+      assert.doesNotMatch(events, /CANARY|base\.git/);
     }
   });
 });

@@ -72,28 +72,32 @@ const TABLE: readonly Row[] = [
   {
     situation: 'a peer that refuses for the moment, and another that is there',
     before({ worker }) {
-      worker('neo').facts.clean = false;
+      worker('neo').facts.usable = false;
     },
     expect: {
       reroute: { status: 'done', attempts: ['neo blocked', 'trinity done'] },
       queue: { status: 'done', waits: true, attempts: ['neo blocked', 'trinity done'] },
-      fail: { status: 'blocked', attempts: ['neo blocked'], reason: /neo: the working tree of neo is dirty/ },
+      fail: {
+        status: 'blocked',
+        attempts: ['neo blocked'],
+        reason: /neo: neo cannot work with its repositories/,
+      },
     },
   },
   {
     situation: 'all refuse for the moment, and one recovers',
     before({ worker }) {
-      for (const name of ['neo', 'trinity']) worker(name).facts.clean = false;
+      for (const name of ['neo', 'trinity']) worker(name).facts.usable = false;
     },
     async whileWaiting({ worker, hear }) {
       await hear('neo');
-      worker('neo').facts.clean = true;
+      worker('neo').facts.usable = true;
       await hear('neo');
     },
     expect: {
       reroute: { status: 'done', waits: true, attempts: ['neo blocked', 'trinity blocked', 'neo done'] },
       queue: { status: 'done', waits: true, attempts: ['neo blocked', 'trinity blocked', 'neo done'] },
-      fail: { status: 'blocked', attempts: ['neo blocked'], reason: /dirty/ },
+      fail: { status: 'blocked', attempts: ['neo blocked'], reason: /cannot work/ },
     },
   },
   {
@@ -161,16 +165,16 @@ const TABLE: readonly Row[] = [
     situation: 'a named peer that refuses for the moment, and recovers',
     dispatch: { routing: { target: 'neo' } },
     before({ worker }) {
-      worker('neo').facts.clean = false;
+      worker('neo').facts.usable = false;
     },
     async whileWaiting({ worker, hear }) {
-      worker('neo').facts.clean = true;
+      worker('neo').facts.usable = true;
       await hear('neo');
     },
     expect: {
       reroute: { status: 'done', waits: true, attempts: ['neo blocked', 'neo done'] },
       queue: { status: 'done', waits: true, attempts: ['neo blocked', 'neo done'] },
-      fail: { status: 'blocked', attempts: ['neo blocked'], reason: /dirty/ },
+      fail: { status: 'blocked', attempts: ['neo blocked'], reason: /cannot work/ },
     },
   },
 ];

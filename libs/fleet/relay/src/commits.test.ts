@@ -127,7 +127,7 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
       { neo: {} },
       { routing: { target: 'neo', on_blocked: 'fail' } },
       ({ worker }) => {
-        worker('neo').facts.clean = false;
+        worker('neo').facts.usable = false;
       },
     );
     assert.equal(status, 'blocked');
@@ -150,7 +150,7 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
     // The tokens of a long brief are counted before each choice, which takes turns of the event loop.
     const long = { brief: 'work '.repeat(3_000) };
     const { status, commits, orchestrator, id } = await relayed(t, PREFERRED_FIRST, long, ({ worker }) => {
-      worker('neo').facts.clean = false;
+      worker('neo').facts.usable = false;
     });
     assert.equal(status, 'done');
     assert.deepEqual(withoutStates(commits), [
@@ -168,9 +168,9 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
     const { orchestrator, worker, hear } = await relayFleet(t, { neo: {} }, { ledger: failingOnce() });
     // Pauses are random, so that a wrong order shows itself in one of several tasks.
     for (let nth = 0; nth < 5; nth += 1) {
-      worker('neo').facts.clean = true;
+      worker('neo').facts.usable = true;
       await hear('neo');
-      worker('neo').facts.clean = false;
+      worker('neo').facts.usable = false;
       const routing = { target: 'neo', on_blocked: 'fail' };
       const id = await orchestrator.send(dispatching({}, { routing }));
       await orchestrator.result(id);

@@ -38,7 +38,7 @@ describe('a task counts once, at the profile where it entered', { concurrency: 3
 
   it('if another worker does what two have refused: nothing is saved', async (t) => {
     const all = await fleet(t);
-    for (const name of ['neo', 'trinity']) all.worker(name).facts.clean = false;
+    for (const name of ['neo', 'trinity']) all.worker(name).facts.usable = false;
     const asked = [];
     for (let n = 0; n < 3; n += 1)
       asked.push(await all.orchestrator.send(dispatching({ token_budget: 900 })));
@@ -58,7 +58,7 @@ describe('a task counts once, at the profile where it entered', { concurrency: 3
     const all = await fleet(t);
     const neo = all.worker('neo');
     await neo.result(await neo.send(dispatching()));
-    neo.facts.clean = false;
+    neo.facts.usable = false;
     await neo.result(await neo.send(dispatching({ token_budget: 700 })));
     assert.deepEqual(await figures(all), [
       'neo task_admissions decision="accepted",reason="none" 1',
@@ -69,7 +69,7 @@ describe('a task counts once, at the profile where it entered', { concurrency: 3
 
   it('unless it is canceled while it waits', async (t) => {
     const all = await fleet(t);
-    for (const name of WORKERS) all.worker(name).facts.clean = false;
+    for (const name of WORKERS) all.worker(name).facts.usable = false;
     const id = await all.orchestrator.send(dispatching({}, { routing: { on_blocked: 'queue' } }));
     await all.orchestrator.event(id, 'queued', 2);
     await all.orchestrator.gateway.cancel(id, { name: 'operator', scopes: new Set() });
@@ -92,7 +92,7 @@ it('durations are those of tasks that ran', async (t) => {
       [...page.matchAll(samples)].map(([, family, labels, value]) => `${family} ${labels} ${value}`),
     );
   };
-  for (const name of WORKERS) all.worker(name).facts.clean = false;
+  for (const name of WORKERS) all.worker(name).facts.usable = false;
   await neo.result(await neo.send(dispatching()));
   const nowhere = await orchestrator.send(dispatching({}, { routing: { target: 'nobody' } }));
   assert.equal((await orchestrator.result(nowhere)).status, 'blocked');
@@ -102,7 +102,7 @@ it('durations are those of tasks that ran', async (t) => {
   const refused = await orchestrator.send(dispatching({}, { routing: { on_blocked: 'fail' } }));
   assert.equal((await orchestrator.result(refused)).status, 'blocked');
   assert.deepEqual(await timed(), []);
-  neo.facts.clean = true;
+  neo.facts.usable = true;
   await neo.result(await neo.send(dispatching()));
   assert.deepEqual(await timed(), [
     'duration profile="neo",model_tier="sonnet",status="done" 1',

@@ -112,12 +112,12 @@ describe('a task that fails before a model answers', () => {
     const { orchestrator, worker, hear } = await relayFleet(t, workers);
     const send = async () => orchestrator.result(await orchestrator.send(dispatching()));
     for (let sent = 0; sent < 2; sent += 1) await send();
-    worker('neo').facts.clean = false;
+    worker('neo').facts.usable = false;
     assert.deepEqual(
       (await send()).attempts?.map(({ status }) => status),
       ['blocked', 'done'],
     );
-    worker('neo').facts.clean = true;
+    worker('neo').facts.usable = true;
     await hear('neo');
     assert.equal(orchestrator.peers.get('neo')?.circuitOpenUntil, 0);
     await send();

@@ -83,7 +83,7 @@ describe('a further task of a context', () => {
   it('goes elsewhere at once when more than a free slot is missing there', async (t) => {
     const fleet = await relayFleet(t, WORKERS);
     await ended(fleet, await send(fleet, 'normal'));
-    fleet.worker('neo').facts.clean = false;
+    fleet.worker('neo').facts.usable = false;
     await fleet.hear('neo');
     const startedAt = performance.now();
     assert.deepEqual(await ended(fleet, await send(fleet, 'normal')), ['done', 'trinity', true]);
@@ -109,7 +109,7 @@ describe('a further task of a context', () => {
 
   it('lives where a worker began the work, not where one was asked last', async (t) => {
     const fleet = await relayFleet(t, WORKERS);
-    fleet.worker('neo').facts.clean = false;
+    fleet.worker('neo').facts.usable = false;
     const waits = await send(fleet, 'normal', { target: 'neo' });
     await fleet.orchestrator.event(waits, 'queued', 2);
     await fleet.orchestrator.gateway.cancel(waits, CALLER);
@@ -118,7 +118,7 @@ describe('a further task of a context', () => {
 
   it('that a worker refused does not live there', async (t) => {
     const fleet = await relayFleet(t, WORKERS);
-    fleet.worker('neo').facts.clean = false;
+    fleet.worker('neo').facts.usable = false;
     const refused = await send(fleet, 'normal', { target: 'neo', on_blocked: 'fail' });
     assert.equal((await fleet.orchestrator.result(refused)).status, 'blocked');
     assert.deepEqual(await ended(fleet, await send(fleet, 'urgent')), ['done', 'trinity', undefined]);

@@ -63,7 +63,7 @@ describe('one search in all logs follows a task through the fleet', { concurrenc
 
   it('also one that a worker refuses', async (t) => {
     const { orchestrator, worker, lines } = await logged(t);
-    worker('neo').facts.clean = false;
+    worker('neo').facts.usable = false;
     const id = await orchestrator.send(dispatching({ task_id: 'refused-once' }));
     assert.equal((await orchestrator.result(id)).status, 'done');
     const found = search(lines, 'refused-once');

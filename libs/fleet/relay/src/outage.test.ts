@@ -70,7 +70,7 @@ it('a task that is canceled while its peer is unreachable lists that peer in its
     ...PREFERRED_FIRST,
     trinity: { ...PREFERRED_FIRST.trinity, script: untilAborted },
   });
-  worker('neo').facts.clean = false;
+  worker('neo').facts.usable = false;
   const id = await orchestrator.send(dispatching());
   await worker('trinity').firstRun;
   await worker('trinity').crash();

@@ -97,7 +97,7 @@ describe('the relay', () => {
 
   it('goes to the next peer after a refusal, and reports it', async (t) => {
     const { orchestrator, worker } = await fleet(t, PREFERRED_FIRST);
-    worker('neo').facts.clean = false;
+    worker('neo').facts.usable = false;
     const id = await orchestrator.send(dispatching());
     const result = await orchestrator.result(id);
     assert.deepEqual(
@@ -122,12 +122,12 @@ describe('the relay', () => {
       { neo: {}, trinity: {} },
       { fleet: { queue: { max_wait_s: 1 } } },
     );
-    for (const name of ['neo', 'trinity']) worker(name).facts.clean = false;
+    for (const name of ['neo', 'trinity']) worker(name).facts.usable = false;
     const all = await orchestrator.send(dispatching());
     const blocked = await orchestrator.result(all);
     assert.deepEqual([blocked.status, blocked.tokensSpent, blocked.attempts?.length], ['blocked', 0, 2]);
-    assert.match(blocked.blockedReason ?? '', /neo: the working tree of neo is dirty/);
-    assert.match(blocked.blockedReason ?? '', /trinity: the working tree of trinity is dirty/);
+    assert.match(blocked.blockedReason ?? '', /neo: neo cannot work with its repositories/);
+    assert.match(blocked.blockedReason ?? '', /trinity: trinity cannot work with its repositories/);
     // An alert of the long wait may come before.
     const alerts = orchestrator.events(all).filter((type) => type === 'alert').length;
     assert.equal((await orchestrator.event(all, 'alert', alerts)).reason, 'handed_back');

@@ -114,7 +114,7 @@ it('a task whose acknowledgement was lost is found at its peer after a crash of 
   const id = await orchestrator.send(dispatching());
   await neo.firstRun;
   // Chosen again, the task would go to trinity.
-  neo.facts.clean = false;
+  neo.facts.usable = false;
   await hear();
   await orchestrator.gateway.stop(1_000);
   await orchestrator.crash();

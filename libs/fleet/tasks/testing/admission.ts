@@ -1,5 +1,5 @@
 import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
-import type { Caller } from '@hermes-fleet/protocol/ports';
+import type { Caller, RepoState } from '@hermes-fleet/protocol/ports';
 import type { AdmissionInputs } from '../src/admission/checks.ts';
 
 export const NOW = Date.parse('2026-05-31T20:00:00Z');
@@ -17,9 +17,14 @@ export const inputs: AdmissionInputs = {
   countTokens: async (text) => text.length,
   minimumBudget: 200,
   shortage: () => undefined,
-  queue: { full: false, waiting: 0 },
+  queue: { full: false, waiting: 0, unfinished: 0 },
   ceilings: () => [],
 };
+export const dirty = async (): Promise<RepoState> => ({
+  branch: 'wip',
+  clean: false,
+  uncommitted: '/app is dirty (branch wip; changed: a.txt)',
+});
 export const caller: Caller = { name: 'switch', scopes: new Set(['dispatch']) };
 export type Extra = Partial<Omit<TaskDispatch, 'task'>> & { task?: Partial<TaskDispatch['task']> };
 export const dispatchOf = ({ task, ...rest }: Extra = {}): TaskDispatch => ({

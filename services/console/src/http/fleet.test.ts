@@ -34,7 +34,7 @@ const worker = {
     queue_depth: 100,
     free_slots: 3,
     ttl_s: 30,
-    repo_state: { branch: 'main', clean: true, health: 'ok' },
+    repo_state: { branch: 'main', clean: true, base_clean: false, health: 'ok' },
   },
 };
 
@@ -62,7 +62,7 @@ test('a peer that does not announce itself on the bus is read from the entry pro
     queued_tasks: 0,
     queue_depth: 100,
     free_slots: 3,
-    repository: { branch: 'main', clean: true, health: 'ok' },
+    repository: { branch: 'main', clean: true, base_clean: false, health: 'ok' },
     announced_at: '2025-12-31T23:59:57.500Z',
     ttl_s: 30,
   });

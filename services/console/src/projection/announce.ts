@@ -64,7 +64,12 @@ export function readAnnouncedRow(
     repository:
       branch === null || !isJsonObject(repo_state)
         ? null
-        : { branch, clean: repo_state.clean === true, health: textIn(repo_state.health, 32) },
+        : {
+            branch,
+            clean: repo_state.clean === true,
+            base_clean: typeof repo_state.base_clean === 'boolean' ? repo_state.base_clean : null,
+            health: textIn(repo_state.health, 32),
+          },
     ttl_s: typeof ttl_s === 'number' && ttl_s > 0 && ttl_s <= 86_400 ? ttl_s : DEFAULT_TTL_S,
   };
 }

@@ -53,7 +53,7 @@ function fleet(before: Before): FleetDocument {
     queued_tasks: 0,
     queue_depth: 50,
     free_slots: 3,
-    repository: { branch: 'main', clean: true, health: 'ok' },
+    repository: { branch: 'main', clean: true, base_clean: null, health: 'ok' },
     announced_at: before(7),
     ttl_s: 90,
     circuit: null,
@@ -75,7 +75,7 @@ function fleet(before: Before): FleetDocument {
         active_tasks: 4,
         free_slots: 0,
         queued_tasks: 3,
-        repository: { branch: 'release', clean: false, health: 'ok' },
+        repository: { branch: 'release', clean: true, base_clean: false, health: 'ok' },
       }),
       peer('trinity', {
         model: 'claude-opus-4',

@@ -1,20 +1,26 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RepoState } from '@hermes-fleet/protocol/ports';
 import { LEFT_OUT } from './diff.ts';
 import type { Git, GitPlace } from './git.ts';
 
-/** Returns the checked-out branch, and whether the tree has no uncommitted changes. */
+/** Returns the checked-out branch, and the paths with uncommitted changes. */
 export async function treeState(
   git: Git,
   place: GitPlace,
   options: readonly string[] = [],
-): Promise<RepoState> {
-  const args = ['status', '--porcelain=v2', '--branch', '-z', ...options, ...LEFT_OUT];
-  const lines = (await git.run(place, args)).split('\0');
+): Promise<{ readonly branch: string; readonly changed: readonly string[] }> {
+  const args = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', ...options, ...LEFT_OUT];
+  const lines = (await git.run(place, args)).split('\0').filter((line) => line !== '');
+  const isHeader = (line: string): boolean => line.startsWith('#');
   const head = lines.find((line) => line.startsWith('# branch.head '));
   const branch = head?.slice('# branch.head '.length) ?? '';
-  return { branch, clean: lines.every((line) => line === '' || line.startsWith('#')) };
+  return { branch, changed: lines.filter((line) => !isHeader(line)).map(pathOf) };
+}
+
+/** The path of an entry, which follows as many fields as its kind has (git-status, porcelain format version 2). */
+function pathOf(entry: string): string {
+  const fields = { '1': 8, u: 10 }[entry.charAt(0)] ?? 1;
+  return entry.split(' ').slice(fields).join(' ');
 }
 
 /** Creation time of the index lock in milliseconds since the epoch, undefined when no git command holds it. */

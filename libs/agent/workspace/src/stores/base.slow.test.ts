@@ -40,7 +40,11 @@ test('contexts start from the commit that is checked out in the user’s reposit
   assert.deepEqual(one.changed, ['c.txt']);
   const reached = await contexts.task('one', `touch ${user.path}/x || cat ${user.path}/a.txt`);
   assert.equal(reached.stdout, '');
-  assert.deepEqual(await contexts.workspaces.repoState(), { branch: 'trunk', clean: false });
+  assert.deepEqual(await contexts.workspaces.repoState(), {
+    branch: 'trunk',
+    clean: true,
+    baseClean: false,
+  });
   assert.equal(execFileSync('find', [user.path, '-printf', '%p %T@ %m\n'], { encoding: 'utf8' }), before);
 
   rmSync(join(user.path, 'untracked.txt'));

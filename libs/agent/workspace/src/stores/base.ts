@@ -61,9 +61,12 @@ export async function openBase(options: BaseOptions) {
     files: (commit: string) => createCommittedFiles(git, place, commit, options.log),
     /** The commits whose parents are missing, because the user's repository is a shallow clone. */
     shallow: () => readShallow(store),
-    /** The branch that contexts start from, and whether its working tree, if there is one, is clean. */
+    /** The branch that contexts start from. Contexts are clean; `baseClean` has the working tree, if there is one. */
     async state(): Promise<RepoState> {
-      if (source !== undefined) return treeState(git, source.place);
+      if (source !== undefined) {
+        const { branch, changed } = await treeState(git, source.place);
+        return { branch, clean: true, baseClean: changed.length === 0 };
+      }
       return { branch: (await git.run(place, ['symbolic-ref', '--short', 'HEAD'])).trim(), clean: true };
     },
     /**

@@ -1,10 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
+import { dirtyTree, MET, type Unmet, unmet } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
 import { type Confinement, makeSharedDirectory, type Reach } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
-import { addAll, type Uncommitted } from '../git/add-all.ts';
+import { addAll, named, type Uncommitted } from '../git/add-all.ts';
 import { findBuilds, ignoringBuilds } from '../git/build-files.ts';
 import { createCommittedFiles } from '../git/committed-files.ts';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
@@ -23,6 +24,8 @@ export interface InPlaceOptions {
   readonly confinement: Confinement;
   /** Start of this process's work in the tree, in milliseconds since the epoch. */
   readonly startedAt: number;
+  /** True while another task is unfinished, which may have left its work in the tree. */
+  readonly hasOtherTasks?: (() => boolean) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -33,8 +36,17 @@ const LOCK_STEP_MS = 100;
 /** Overrides the repository's settings: untracked files would be committed. */
 const ALL_FILES = ['--untracked-files=normal'];
 
-export const inPlaceState = (git: Git, place: GitPlace): Promise<RepoState> =>
-  treeState(git, place, ALL_FILES);
+/** The state of the tree in `place.cwd`. */
+export async function inPlaceState(git: Git, place: GitPlace): Promise<RepoState> {
+  const { branch, changed } = await treeState(git, place, ALL_FILES);
+  if (changed.length === 0) return { branch, clean: true };
+  const names = named(changed);
+  const files = names.length > MAX_NAMES ? `${names.slice(0, MAX_NAMES)}…` : names;
+  return { branch, clean: false, uncommitted: `${place.cwd} is dirty (branch ${branch}; changed: ${files})` };
+}
+
+/** Bounds what a refusal says of the changed files, characters. */
+const MAX_NAMES = 200;
 
 /**
  * Opens the base working tree itself, on its checked-out branch (docs/configuration.md#working-in-place). The work of a
@@ -117,6 +129,14 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
     return left;
   }
 
+  /** Why a clean tree is not fit for a commit. A lock may go by itself; the rest, only a person or the task of it ends. */
+  async function unfit(isOwned: boolean): Promise<readonly Unmet[]> {
+    const reason = await obstacle(git, place, gitDir);
+    if (reason === undefined) return MET;
+    const mayPass = isOwned || (await lockedSince(gitDir)) !== undefined;
+    return unmet('repo', branch, `the working tree ${dir} ${reason}; this is a write task`, mayPass);
+  }
+
   return {
     dir,
     branch,
@@ -126,13 +146,12 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
     wrap,
     async begin(write) {
       await unlocked();
-      const { clean } = await inPlaceState(git, place);
-      const reason = clean ? await obstacle(git, place, gitDir) : `is dirty (branch ${branch})`;
-      if (reason !== undefined && write) {
-        const detail = `the working tree ${reason}; this is a write task`;
-        return { refused: { kind: 'repo', name: branch, detail, transient: true } };
-      }
-      commits = reason === undefined;
+      const state = await inPlaceState(git, place);
+      const isOwned = options.hasOtherTasks?.() ?? false;
+      const found = state.clean ? await unfit(isOwned) : dirtyTree(branch, state.uncommitted, isOwned);
+      const [refused] = found;
+      if (refused !== undefined && write) return { refused };
+      commits = refused === undefined;
       if (commits) {
         began = await headCommit();
         return { base: inPlaceBase('commit', began) };

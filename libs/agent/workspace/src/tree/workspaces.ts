@@ -41,6 +41,8 @@ export interface WorkspacesOptions {
   /** Prepares the trees of new contexts; not in place. */
   readonly setUp?: SetUpCommands | undefined;
   readonly confinement: Confinement;
+  /** True while a task beside the one that begins is unfinished. In place, it may have left its work in the tree. */
+  readonly hasOtherTasks?: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -213,7 +215,10 @@ const repositoryName = ({ path }: WorkspacesOptions): string | null =>
 
 const unusable = (problem: string): RepoState => ({ branch: '', clean: true, problem });
 
-/** Caches a measurement for `STATE_MS`. One that fails is a problem of the repositories, unless there is no room for git. */
+/**
+ * Caches a measurement for `STATE_MS`, unless it found changes, which somebody may commit at once. One that fails is a problem of the
+ * repositories, unless there is no room for git.
+ */
 function measured(
   clock: Clock,
   measure: () => Promise<RepoState>,
@@ -226,12 +231,18 @@ function measured(
     read() {
       const now = clock.now();
       if (last === undefined || now - last.at >= STATE_MS) {
-        const value = measure().catch((error) => {
-          if (capacityOf(error) === undefined)
-            return unusable(error instanceof Error ? error.message : String(error));
-          forget();
-          throw error;
-        });
+        const value = measure().then(
+          (state) => {
+            if (!state.clean) forget();
+            return state;
+          },
+          (error) => {
+            if (capacityOf(error) === undefined)
+              return unusable(error instanceof Error ? error.message : String(error));
+            forget();
+            throw error;
+          },
+        );
         last = { at: now, value };
       }
       return last.value;

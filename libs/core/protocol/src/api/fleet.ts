@@ -25,7 +25,12 @@ const Announced = z.object({
   queue_depth: number.nullable(),
   free_slots: number.nullable(),
   ttl_s: number.nullable(),
-  repo_state: z.object({ branch: text, clean: z.boolean(), health: text }),
+  repo_state: z.object({
+    branch: text,
+    clean: z.boolean(),
+    base_clean: z.boolean().nullable().optional(),
+    health: text,
+  }),
 } satisfies Readonly<Record<keyof AnnounceView<'operator'>, z.ZodType>>);
 
 /** A peer as a profile knows it (docs/operations.md). */

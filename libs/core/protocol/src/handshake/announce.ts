@@ -31,7 +31,11 @@ const capabilities = z.looseObject({
 
 const repoState = z.looseObject({
   branch: z.string().describe('Current branch of the base repository, as git reports it'),
-  clean: z.boolean().describe('True without uncommitted changes'),
+  clean: z.boolean().describe('True if a task gets a tree without uncommitted changes'),
+  base_clean: z
+    .boolean()
+    .optional()
+    .describe('False if the repository has uncommitted changes; missing without workspace.path'),
   health: z
     .enum(['ok', 'down'])
     .optional()

@@ -106,6 +106,18 @@ export const unmet = (kind: UnmetKind, name: string, detail: string, transient =
   { kind, name, detail, transient },
 ];
 
+/**
+ * What a write task lacks where the tree is dirty, which `uncommitted` describes. `isOwned`: an unfinished task may have made the
+ * changes, and commits them at its end; else only a person can change that.
+ */
+export function dirtyTree(branch: string, uncommitted: string, isOwned: boolean): Unmet[] {
+  const remedy = isOwned
+    ? 'a task that may have made the changes is unfinished, so wait for its end'
+    : 'commit or stash the changes, or send the task with write: false';
+  const detail = `the working tree ${uncommitted}, and this is a write task: ${remedy}`;
+  return unmet('repo', branch, detail, isOwned);
+}
+
 /** Concatenates what is unmet of each item. Allocates nothing where nothing is unmet. */
 export function unmetOfEach<T>(items: readonly T[], find: (item: T) => readonly Unmet[]): readonly Unmet[] {
   let all = MET;

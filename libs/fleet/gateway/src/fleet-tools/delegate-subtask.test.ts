@@ -110,9 +110,9 @@ describe('a subtask', () => {
     const id = await of('switch').send(dispatching({ token_budget: 10_000 }, OWN));
     const [dirty, nobody, self, unable, wrong, done] = await resultsOf(of('switch'), id);
     assert.deepEqual([dirty?.ok, dirty?.output.status, dirty?.output.tokens_spent], [false, 'blocked', 0]);
-    assert.match(String(dirty?.output.blocked_reason), /neo: the working tree of neo is dirty/);
+    assert.match(String(dirty?.output.blocked_reason), /neo: the working tree \/app is dirty/);
     const [unmet] = Array.isArray(dirty?.output.unmet) ? dirty.output.unmet : [];
-    assert.ok(isJsonObject(unmet) && unmet.kind === 'repo' && unmet.transient === true);
+    assert.ok(isJsonObject(unmet) && unmet.kind === 'repo' && unmet.transient === false);
     assert.match(String(nobody?.output.blocked_reason), /"nobody" is not a peer of switch/);
     assert.match(String(self?.output.blocked_reason), /"switch" is not a peer of switch/);
     assert.match(String(unable?.output.blocked_reason), /"nope" is not declared by any live peer/);

@@ -31,12 +31,12 @@ export function peerView(peer: PeerProfile, now: number): Answer<typeof PeerStat
 }
 
 function announcedView(announce: SessionAnnounce) {
-  const { branch, clean, health = 'ok' } = announce.session.repoState;
+  const { branch, clean, baseClean = null, health = 'ok' } = announce.session.repoState;
   return {
     ...announceView('operator', announce),
     ready: announce.ready ?? true,
     protocol_versions: spokenVersions(announce),
-    repo_state: { branch, clean, health },
+    repo_state: { branch, clean, base_clean: baseClean, health },
   };
 }
 

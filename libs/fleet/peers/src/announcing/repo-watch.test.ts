@@ -40,17 +40,17 @@ it('a change is noticed within seconds, without a task, and reported once', asyn
   watch.start();
   await after(3_000);
   assert.deepEqual([seen.looks, seen.changes], [2, 0]);
-  facts.state = { branch: 'main', clean: false };
+  facts.state = { branch: 'main', clean: false, uncommitted: 'a.txt' };
   await after(3_000);
   await after(3_000);
   assert.deepEqual([seen.looks, seen.changes, watch.last().clean], [4, 1, false]);
-  facts.state = { branch: 'other', clean: false };
+  facts.state = { branch: 'other', clean: false, uncommitted: 'a.txt' };
   await after(3_000);
   assert.equal(seen.changes, 2);
-  facts.state = { branch: 'other', clean: false, problem: 'git cannot read it' };
+  facts.state = { branch: 'other', clean: false, uncommitted: 'a.txt', problem: 'git cannot read it' };
   await after(3_000);
   assert.deepEqual([seen.changes, problems], [3, [{ problem: 'git cannot read it' }]]);
-  facts.state = { branch: 'other', clean: false };
+  facts.state = { branch: 'other', clean: false, uncommitted: 'a.txt' };
   await after(3_000);
   assert.equal(seen.changes, 4);
   watch.stop();
@@ -58,11 +58,34 @@ it('a change is noticed within seconds, without a task, and reported once', asyn
   assert.equal(seen.looks, 7);
 });
 
+it('a change of the repository that contexts start from is reported', async (t) => {
+  const { watch, facts, seen } = setUp(t);
+  await watch.measure();
+  seen.changes = 0;
+  for (const baseClean of [true, false, false]) {
+    facts.state = { branch: 'main', clean: true, baseClean };
+    await watch.measure();
+  }
+  assert.equal(seen.changes, 2);
+});
+
+it('a dirty tree that a task has left counts as clean until it is measured, at once', async (t) => {
+  const { watch, facts, seen, after } = setUp(t);
+  watch.start();
+  assert.equal(watch.leave(), false, 'a clean tree');
+  facts.state = { branch: 'main', clean: false, uncommitted: 'a.txt' };
+  await watch.measure();
+  seen.changes = 0;
+  assert.deepEqual([watch.leave(), watch.last()], [true, { branch: 'main', clean: true }]);
+  await after(0);
+  assert.deepEqual([watch.last().clean, seen.changes], [false, 1]);
+});
+
 it('measureQuietly does not report a change', async (t) => {
   const { watch, facts, seen } = setUp(t);
   await watch.measure();
   seen.changes = 0;
-  facts.state = { branch: 'main', clean: false };
+  facts.state = { branch: 'main', clean: false, uncommitted: 'a.txt' };
   assert.equal((await watch.measureQuietly()).clean, false);
   assert.equal((await watch.measure()).clean, false);
   assert.equal(seen.changes, 0);
@@ -82,7 +105,7 @@ it('a slow repository is measured less often, and a failed measurement is repeat
   await after(20_000);
   assert.deepEqual([seen.looks >= 3, warnings.length], [true, 1]);
   facts.fails = false;
-  facts.state = { branch: 'main', clean: false };
+  facts.state = { branch: 'main', clean: false, uncommitted: 'a.txt' };
   await after(20_000);
   assert.equal(watch.last().clean, false);
 });

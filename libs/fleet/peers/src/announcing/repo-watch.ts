@@ -34,13 +34,13 @@ export function createRepoWatch(options: {
   /** Measures now, and reports a change. */
   async function measure(): Promise<RepoState> {
     const before = state;
-    const { branch, clean, problem } = keep(await options.measure());
-    if (branch !== before.branch || clean !== before.clean || problem !== before.problem) options.onChange();
+    const { branch, clean, baseClean, problem } = keep(await options.measure());
+    const isSame = branch === before.branch && clean === before.clean && baseClean === before.baseClean;
+    if (!isSame || problem !== before.problem) options.onChange();
     return state;
   }
 
-  async function poll(): Promise<void> {
-    const startedAt = options.clock.now();
+  async function tryMeasure(): Promise<void> {
     try {
       await measure();
       failing = false;
@@ -48,6 +48,11 @@ export function createRepoWatch(options: {
       if (!failing) options.log.warn({ err }, 'the base repository cannot be measured: trying again');
       failing = true;
     }
+  }
+
+  async function poll(): Promise<void> {
+    const startedAt = options.clock.now();
+    await tryMeasure();
     schedule((options.clock.now() - startedAt) * PAUSE_FACTOR);
   }
 
@@ -61,6 +66,17 @@ export function createRepoWatch(options: {
     last: (): RepoState => state,
     measure,
     measureQuietly,
+    /**
+     * Measures a dirty tree again, because no task is at work there any more. Until that is done it counts as clean: an announce
+     * of changes that the task has committed since would have others refused. Returns true if the tree was dirty.
+     */
+    leave(): boolean {
+      if (!watching || state.clean) return false;
+      const { uncommitted: _, ...rest } = state;
+      state = { ...rest, clean: true };
+      void tryMeasure();
+      return true;
+    },
     /** Measures every few seconds, so that a change is noticed without a task (docs/handshake.md#announcing). */
     start(): void {
       if (watching) return;

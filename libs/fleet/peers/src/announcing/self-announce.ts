@@ -60,6 +60,7 @@ export function createSelfAnnounce(options: {
         repoState: {
           branch: facts.repoState.branch,
           clean: facts.repoState.clean,
+          baseClean: facts.repoState.baseClean,
           health: facts.repoState.problem === undefined ? 'ok' : 'down',
         },
         sessionFresh: facts.sessionFresh,

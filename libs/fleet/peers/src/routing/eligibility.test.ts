@@ -38,6 +38,17 @@ describe('routing: hard reasons', () => {
     assert.doesNotMatch(reasons, /until the provider/);
   });
 
+  for (const [what, announce] of [
+    ['runs', { session: { ...DIRTY.session, activeTasks: 1 } }],
+    ['waits', { ...DIRTY, ...limits(4, 5, 1) }],
+    ['may continue at the next start', { ...DIRTY, ready: false }],
+  ] as const)
+    it(`takes a dirty tree for that of a task of the peer that ${what}`, () => {
+      const { unmet, waitable } = route(dispatchOf(), [announcing('neo', announce)], POLICY, NOW);
+      assert.match(unmet.find(({ kind }) => kind === 'repo')?.detail ?? '', /: its tasks are not finished$/);
+      assert.equal(waitable, true);
+    });
+
   it('names every reason of a peer at once', () => {
     const peer = announcing(
       'neo',

@@ -120,10 +120,15 @@ const requirements: AnnounceCheck = (_peer, announce, { conditions }) => {
   return unmetOfEach(conditions, (condition) => condition.unmet(facts));
 };
 
-const repo: AnnounceCheck = (peer, { session: { repoState } }, { dispatch }) => {
+const repo: AnnounceCheck = (peer, { session, limits, ready = true }, { dispatch }) => {
+  const { repoState, activeTasks } = session;
   if (repoState.health === 'down') return unmet('repo', peer.name, 'cannot work with its repositories', true);
   if (repoState.clean || !isWriteTask(dispatch)) return MET;
-  return unmet('repo', peer.name, 'working tree is dirty, and this is a write task', true);
+  const dirty = 'working tree is dirty, and this is a write task';
+  // A task that the peer has, or continues at its next start, commits what it has changed. Else only a person does.
+  return activeTasks > 0 || (limits?.queuedTasks ?? 0) > 0 || !ready
+    ? unmet('repo', peer.name, `${dirty}: its tasks are not finished`, true)
+    : unmet('repo', peer.name, `${dirty}: commit or stash the changes there, or send it with write: false`);
 };
 
 const capacity: PeerCheck = (peer, { now, policy }) => {

@@ -12,7 +12,8 @@ const decide = (
   policy: Partial<RoutingPolicy> = {},
 ) => route(dispatch, peers, { ...POLICY, ...policy }, NOW);
 const stale = (name: string): PeerProfile => peerOf(name, { receivedAt: NOW - 90_001 });
-const DIRTY = { session: { repoState: { branch: 'x', clean: false } } };
+/** A task is at work in the tree. */
+const DIRTY = { session: { repoState: { branch: 'x', clean: false }, activeTasks: 1 } };
 const requiring = (requirements: NonNullable<TaskDispatch['requirements']>): TaskDispatch =>
   dispatchOf({ requirements });
 
@@ -165,7 +166,7 @@ describe('routing: waiting for a peer', () => {
       [
         'a: is stale: its last announce has expired',
         'x: keeps failing and is not asked for now',
-        'y: working tree is dirty, and this is a write task',
+        'y: working tree is dirty, and this is a write task: its tasks are not finished',
       ],
     );
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { dispatchOf, inputs, NOW, sick } from '../../testing/admission.ts';
+import { dirty, dispatchOf, inputs, NOW, sick } from '../../testing/admission.ts';
 import { admit, admitRelayed } from './checks.ts';
 
 describe('the order of the admission checks', () => {
@@ -19,8 +19,8 @@ describe('the order of the admission checks', () => {
       caller: { name: 'x', scopes: new Set() },
       inputs: {
         ...inputs,
-        repoState: async () => ({ branch: 'main', clean: false }),
-        queue: { full: true, waiting: 1 },
+        repoState: dirty,
+        queue: { full: true, waiting: 1, unfinished: 2 },
       },
     });
     assert.deepEqual(
@@ -57,8 +57,8 @@ describe('the order of the admission checks', () => {
       inputs: {
         ...inputs,
         ...sick('timeout', 'timeout after 1000 ms'),
-        repoState: async () => ({ branch: 'main', clean: false }),
-        queue: { full: true, waiting: 1 },
+        repoState: dirty,
+        queue: { full: true, waiting: 1, unfinished: 2 },
       },
     });
     assert.deepEqual(
@@ -76,7 +76,7 @@ describe('the order of the admission checks', () => {
         'context min_context_window',
         'context brief',
         'budget token_budget',
-        'repo main',
+        'repo wip',
         'capacity queue',
       ],
     );

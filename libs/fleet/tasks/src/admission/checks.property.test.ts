@@ -5,6 +5,7 @@ import { announcing, NOW, POLICY } from '@hermes-fleet/peers/testing';
 import { McpHealth, type TaskDispatch, type Unmet, type UnmetKind } from '@hermes-fleet/protocol/handshake';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 import fc from 'fast-check';
+import { dirty } from '../../testing/admission.ts';
 import type { AdmissionInputs, AdmissionRequest } from './checks.ts';
 import { admit } from './checks.ts';
 
@@ -51,7 +52,7 @@ function requestThat(fails: Failing): AdmissionRequest {
     },
     inputs: {
       ...inputsWith(new Set(SERVERS), new Set(CAPABILITIES), !fails.repo),
-      queue: { full: fails.capacity === true, waiting: 0 },
+      queue: { full: fails.capacity === true, waiting: 0, unfinished: 0 },
     },
   };
 }
@@ -74,10 +75,10 @@ function inputsWith(
       probe: async (name) => ({ state: healthy.has(name) ? 'ok' : 'error', detail: '' }),
     },
     modelWatch: undefined,
-    repoState: async () => ({ branch: 'main', clean }),
+    repoState: async () => (clean ? { branch: 'main', clean } : dirty()),
     countTokens: async (text) => text.length,
     minimumBudget: 200,
-    queue: { full: false, waiting: 0 },
+    queue: { full: false, waiting: 0, unfinished: 0 },
     shortage: () => undefined,
   };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
-import { asks, caller, dispatchOf, inputs, NOW, sick } from '../../testing/admission.ts';
+import { asks, caller, dirty, dispatchOf, inputs, NOW, sick } from '../../testing/admission.ts';
 import type { AdmissionInputs } from './checks.ts';
 import { admit, admitRelayed } from './checks.ts';
 
@@ -128,9 +128,17 @@ describe('admission', () => {
     [
       'a dirty tree',
       dispatchOf(),
-      { repoState: async () => ({ branch: 'wip', clean: false }) },
+      { repoState: dirty },
       'repo',
-      /dirty \(branch wip\)/,
+      /^the working tree \/app is dirty \(branch wip; changed: a\.txt\), .*: commit or stash the changes, or send the task with write: false$/,
+      false,
+    ],
+    [
+      'a dirty tree that an unfinished task may have left so',
+      dispatchOf(),
+      { repoState: dirty, queue: { full: false, waiting: 0, unfinished: 1 } },
+      'repo',
+      /^the working tree \/app is dirty .*: a task that may have made the changes is unfinished, so wait for its end$/,
       true,
     ],
     [
@@ -144,7 +152,7 @@ describe('admission', () => {
     [
       'a full queue',
       dispatchOf(),
-      { queue: { full: true, waiting: 7 } },
+      { queue: { full: true, waiting: 7, unfinished: 8 } },
       'capacity',
       /queue of neo is full \(7 waiting\)/,
       true,
@@ -253,7 +261,7 @@ describe('admission', () => {
     const strict: AdmissionInputs = {
       ...inputs,
       countTokens: () => assert.fail('counted'),
-      repoState: async () => ({ branch: 'wip', clean: false }),
+      repoState: dirty,
     };
     const dispatch = dispatchOf({ task: { write: false } });
     assert.deepEqual(await admit({ dispatch, caller, inputs: strict }), []);

@@ -3,6 +3,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import {
   type Condition,
   conditionsOf,
+  dirtyTree,
   isWriteTask,
   MAX_PATH,
   MET,
@@ -40,7 +41,8 @@ export interface AdmissionInputs {
   countTokens(text: string): Promise<number>;
   /** The smallest token budget with which the executor starts, without the brief; 0 if it spends nothing. */
   readonly minimumBudget: number;
-  readonly queue: { readonly full: boolean; readonly waiting: number };
+  /** `unfinished`: tasks that run, wait, or wait for their caller or for a part of their work. */
+  readonly queue: { readonly full: boolean; readonly waiting: number; readonly unfinished: number };
   /** Names the resource that the machine is short of for a new task; undefined when there is none. */
   shortage(): Unmet | undefined;
   /** The ceilings on spending that the task would exceed (docs/configuration.md#spending). */
@@ -251,15 +253,12 @@ const ceilings: Check = ({ dispatch, caller, inputs }) => inputs.ceilings(dispat
 
 const repo: Check = (request) => request.inputs.repoState().then((state) => repoUnmet(request, state));
 
-function repoUnmet(
-  { dispatch, inputs }: AdmissionRequest,
-  { clean, branch, problem }: RepoState,
-): readonly Unmet[] {
+function repoUnmet({ dispatch, inputs }: AdmissionRequest, state: RepoState): readonly Unmet[] {
+  const { branch, problem } = state;
   if (problem !== undefined)
     return unmet('repo', inputs.self, `${inputs.self} cannot work with its repositories: ${problem}`, true);
-  if (clean || !isWriteTask(dispatch)) return MET;
-  const detail = `the working tree of ${inputs.self} is dirty (branch ${branch}), and this is a write task`;
-  return unmet('repo', branch, detail, true);
+  if (state.clean || !isWriteTask(dispatch)) return MET;
+  return dirtyTree(branch, state.uncommitted, inputs.queue.unfinished > 0);
 }
 
 const capacity: Check = ({ inputs: { queue, self } }) => (queue.full ? queueUnmet(self, queue.waiting) : MET);

@@ -86,7 +86,7 @@ function Peer({ peer }) {
     <td class="wrap c-model" data-label="Model"><${Model} peer=${peer} /></td>
     <td class="c-bar" data-label="Load of its limit"><${Bar} label="Running" value=${peer.active_tasks} limit=${limit} quiet=${true} text=${limit === null ? whole(peer.active_tasks) : `${whole(peer.active_tasks)} / ${whole(limit)}`} /><span class="sub">${queue}</span></td>
     <td class="wrap c-mcp" data-label="MCP servers"><${Servers} mcp=${peer.mcp} tools=${peer.tools} /></td>
-    <td class="wrap c-repo" data-label="Repository">${peer.repository === null ? UNKNOWN : html`${peer.repository.branch}<span class="sub">${peer.repository.clean ? 'clean' : 'not clean'}${badWord(peer.repository.health)}</span>`}</td>
+    <td class="wrap c-repo" data-label="Repository">${peer.repository === null ? UNKNOWN : html`${peer.repository.branch}<span class="sub">${cleanWord(peer.repository)}${badWord(peer.repository.health)}</span>`}</td>
     <td class="c-circuit" data-label="Circuit">${peer.circuit === null ? html`<span class="unknown" title="Known with a token that may read the orchestrator">${UNKNOWN}</span>` : html`<${Health} ok=${peer.circuit === 'closed'}>${peer.circuit}</${Health}>`}</td>
     <td class="num c-age" data-label="Announced"><${Ago} at=${peer.announced_at} suffix="" /></td>
   </tr>`;
@@ -105,6 +105,10 @@ const healthy = (health) => (health === null ? null : GOOD.includes(health));
 
 /** The health in words, where it is not good. @param {string | null} health */
 const badWord = (health) => (healthy(health) === false ? `, ${health}` : '');
+
+/** @param {{clean: boolean, base_clean: boolean | null}} repository */
+const cleanWord = ({ clean, base_clean }) =>
+  base_clean === false ? 'base not clean' : clean ? 'clean' : 'not clean';
 
 /** @param {{mcp: PeerRow['mcp'], tools: readonly string[]}} props */
 const Servers = ({ mcp, tools }) =>
