@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, rmSync, symlinkSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../test/support/fleet.ts';
@@ -83,6 +83,28 @@ test('with Docker only, a client command runs in a container, with the token in 
     const says = `fleet: ${option} uses files of this machine, so it needs Node here: install Node with npm\n`;
     assert.deepEqual([refused.status, refused.stderr], [2, says]);
   }
+});
+
+test('with Docker only, pull runs as its caller in a container that has the repository and nothing else', (t) => {
+  const { run, last, dir, elsewhere } = stubbedCheckout(t, { node: false });
+  writeFileSync(join(dir, '.git'), 'gitdir: elsewhere\n');
+  const refused = run(['pull', 'x'], { FLEET_MODE: 'docker' });
+  assert.equal(refused.status, 2);
+  assert.match(refused.stderr, /is in another folder, so pull needs Node here/);
+  rmSync(join(dir, '.git'));
+  mkdirSync(join(dir, '.git'));
+  const { status, stderr } = run(['pull', 'x', '--branch', 'two words'], { FLEET_MODE: 'docker' });
+  assert.equal(status, 0, stderr);
+  assert.match(last(), /^\[run\]\[--rm\]/);
+  for (const part of [
+    `[--user][${process.getuid?.()}:${process.getgid?.()}]`,
+    `[--volume][${dir}:${dir}][--workdir][${elsewhere}]`,
+    '[-e][FLEET_TOKEN]',
+    '[pull][--reach][switch=http://switch:9219]',
+    '[x][--branch][two words]',
+  ])
+    assert.ok(last().includes(part), `${part} in ${last()}`);
+  assert.match(last(), /token a-token$/);
 });
 
 test('a command for another agent gets no token of the fleet, only the variable that it names', (t) => {

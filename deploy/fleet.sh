@@ -254,12 +254,29 @@ client_docker() {
     # shellcheck disable=SC2046 # addresses have no spaces
     fleet_here "$verb" $(reach switch 9219) $(reach neo 9220) $(reach morpheus 9221) $(reach trinity 9222) "$@"
   fi
-  if [ "$verb" = pull ]; then
-    echo "fleet: pull uses git and the folder of this machine, so it needs Node here: install Node with npm, or apply the changes: ./fleet diff <id> | git apply --index --3way" >&2
-    exit 2
-  fi
+  if [ "$verb" = pull ]; then client_in_repository "$verb" "$@"; fi
   client_in_switch "$verb" --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 "$@"
+}
+
+# Runs a client command for the git repository of the caller's folder, in a container of its own that has nothing else of this
+# machine, as the caller, and on the network of switch; in place of this shell as `fleet_here` does.
+client_in_repository() {
+  verb=$1
+  shift
+  top=$here
+  while [ "$top" != / ] && [ ! -e "$top/.git" ] && [ ! -f "$top/HEAD" ]; do top=$(dirname "$top"); done
+  if [ -f "$top/.git" ]; then
+    echo "fleet: the repository of $top is in another folder, so $verb needs Node here: install Node with npm" >&2
+    exit 2
+  fi
+  if [ "$top" = / ]; then top=$here; fi
+  switch=$(docker compose ps --status running --quiet switch)
+  image=$(docker inspect --format '{{.Config.Image}}' "$switch")
+  exec docker run --rm --init --read-only --cap-drop ALL --security-opt no-new-privileges --network "container:$switch" \
+    --tmpfs /tmp:mode=1777 -e FLEET_TOKEN -e NO_COLOR -e HOME=/tmp --user "$(id -u):$(id -g)" \
+    --volume "$top:$top" --workdir "$here" --entrypoint fleet "$image" "$verb" --reach switch=http://switch:9219 \
+    --reach neo=http://neo:9220 --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 "$@"
 }
 
 # Runs a client command in switch's container, with the variables that it reads, in place of this shell as `fleet_here` does.

@@ -35,6 +35,7 @@ const TOOLS = [
   'find',
   'mkdir',
   'chmod',
+  'id',
   'rm',
   'env',
   'script',

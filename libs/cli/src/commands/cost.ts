@@ -22,9 +22,9 @@ const costCommand = command(costUsage, async ({ values, positionals, env, stderr
     if (!print) nameSilent(stderr, asked, 'not shown');
     return silent.length > 0 ? 1 : 0;
   }
-  const { at } = await findTask(client, profiles, id);
+  const { at, task } = await findTask(client, profiles, id);
   if (at.target === undefined) throw new UsageError('cost asks a profile of the fleet');
-  show(await fleetApi().call(at.target, FLEET.cost, { params: { id } }), renderCost);
+  show(await fleetApi().call(at.target, FLEET.cost, { params: { id: task.id } }), renderCost);
   return 0;
 });
 

@@ -1,9 +1,6 @@
 import type { PeerTask } from '@hermes-fleet/a2a/client';
-import type { Read } from '@hermes-fleet/net/api';
 import { definedFields, FleetError, isAsking, TASK_STATES } from '@hermes-fleet/protocol';
-import { z } from 'zod';
-import { fleetApi, RPC_MS } from '../client/api.ts';
-import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
+import { nameSilent } from '../command-line/ask-profiles.ts';
 import { command, type Invocation, type Streams } from '../command-line/command.ts';
 import { UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { printLines, table } from '../command-line/output.ts';
@@ -18,6 +15,7 @@ import {
 } from '../command-specs/tasks.ts';
 import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
 import { namedTask } from '../task/find-task.ts';
+import { changedAt, listTasks } from '../task/list-tasks.ts';
 import { howToTake, resultOf } from '../task/result.ts';
 import { type LeftFile, type SavedFile, type SaveOptions, saveArtifacts } from '../task/save-artifacts.ts';
 
@@ -34,13 +32,9 @@ const listCommand = command(tasksUsage, async ({ values, env, stderr, print, sho
   const pageSize = wholeNumber('limit', values.limit, 20, [1, MAX_LIMIT]);
   const status = state === undefined ? undefined : `TASK_STATE_${state.toUpperCase()}`;
   const params = definedFields({ pageSize, status, contextId: context });
-  const asked = await askProfiles(await reachable(fleetClient(), values, env), (target) =>
-    fleetApi().rpc(target, LIST_TASKS, params, { timeoutMs: RPC_MS }),
-  );
-  const { answers, silent } = asked;
-  const found = answers
-    .flatMap(({ profile, answer }) => answer.tasks.map((task) => ({ profile, task })))
-    .toSorted((a, b) => (changedAt(a.task) < changedAt(b.task) ? 1 : -1));
+  const among = await reachable(fleetClient(), values, env);
+  const { tasks: found, asked } = await listTasks(among, params);
+  const { silent } = asked;
   show({ tasks: found, silent }, ({ tasks }) =>
     table(
       ['changed', 'state', 'profile', 'context', 'task'],
@@ -55,16 +49,6 @@ const listCommand = command(tasksUsage, async ({ values, env, stderr, print, sho
   if (!print) nameSilent(stderr, asked, 'not listed');
   return silent.length > 0 ? 1 : 0;
 });
-
-/** The fields of A2A that the list shows. */
-const Task = z.object({
-  id: z.string(),
-  contextId: z.string().optional(),
-  status: z.object({ state: z.string(), timestamp: z.string().optional() }),
-});
-const LIST_TASKS = { method: 'ListTasks', answer: z.object({ tasks: z.array(Task) }) };
-
-const changedAt = ({ status }: Read<typeof Task>): string => status.timestamp ?? '-';
 
 type TaskCall = Streams & Pick<Invocation<typeof watchUsage.options>, 'values' | 'env' | 'print'>;
 

@@ -2,8 +2,11 @@ import { type A2AClient, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/
 import { FleetError } from '@hermes-fleet/protocol';
 import { oneArgument } from '../command-line/option-values.ts';
 import { fleetClient, type Reachable, type ReachValues, reachable } from '../command-line/reachable.ts';
+import { listTasks } from './list-tasks.ts';
 
 const CALL_MS = 15_000;
+/** Stands for the id of the caller's task that changed last. */
+const LATEST = 'latest';
 
 /**
  * Asks one profile after the other for a task of the operator, or the one agent for a task. When none has it, throws the
@@ -12,8 +15,10 @@ const CALL_MS = 15_000;
 export async function findTask(
   client: A2AClient,
   among: readonly Reachable[],
-  id: string,
+  wanted: string,
 ): Promise<{ readonly at: Reachable; readonly task: PeerTask }> {
+  const isOfFleet = among.some(({ target }) => target !== undefined);
+  const id = wanted === LATEST && isOfFleet ? await latestOf(among) : wanted;
   const silent: string[] = [];
   let refusal: FleetError | undefined;
   for (const at of among) {
@@ -42,4 +47,11 @@ export async function namedTask(
   const id = oneArgument(positionals, `${name} takes the id of one task`);
   const client = fleetClient();
   return { client, ...(await findTask(client, await reachable(client, values, env), id)) };
+}
+
+async function latestOf(among: readonly Reachable[]): Promise<string> {
+  const { tasks } = await listTasks(among, { pageSize: 1 });
+  const [latest] = tasks;
+  if (latest) return latest.task.id;
+  throw new FleetError('TASK_NOT_FOUND', `${among.map(({ name }) => name).join(', ')}: no task of yours`);
 }
