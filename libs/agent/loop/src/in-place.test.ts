@@ -153,10 +153,14 @@ test('a task that switches the branch commits there; one that ends detached or i
   assert.deepEqual([tree.log(), tree.status()], [['Done, as the brief says', 'first'], []]);
   assert.deepEqual(await agent.repoState(), { branch: 'feature', clean: true });
   assert.equal(tree.git('log', '--format=%s', 'trunk').trim(), 'first');
+  const [first, made] = ['trunk', 'feature'].map((branch) => tree.git('rev-parse', branch).trim());
+  const kept = { repository: 'project', state: 'kept' };
+  assert.deepEqual(moved.artifacts.delivery, { ...kept, branch: 'feature', base: first, commit: made });
 
   const lost = await runBrief(agent, sh('git checkout -q --detach', 'echo y > y.txt'));
   assert.deepEqual(lost.artifacts.filesChanged, ['y.txt']);
   assert.match(lost.nextSteps.at(-1) ?? '', /^commit what changed: the working tree is on no branch/);
+  assert.equal(lost.artifacts.delivery?.commit, null);
   assert.deepEqual(tree.status(), ['?? y.txt']);
   tree.git('checkout', '-q', 'feature');
   tree.git('add', 'y.txt');
@@ -171,6 +175,14 @@ test('a task that switches the branch commits there; one that ends detached or i
   assert.match(conflict.nextSteps.at(-1) ?? '', /in the middle of a merge/);
   assert.deepEqual(tree.log(), ['other', 'first']);
   assert.ok(tree.has('.git/MERGE_HEAD'));
+  tree.git('merge', '--abort');
+
+  const orphan = await runBrief(agent, sh('git checkout -q --orphan bare; echo z > z.txt'));
+  assert.match(orphan.nextSteps.at(-1) ?? '', /on a branch without a commit: make the first one/);
+  assert.deepEqual(
+    [orphan.artifacts.filesChanged, orphan.artifacts.delivery?.commit, orphan.artifacts.delivery?.branch],
+    [['z.txt'], null, 'bare'],
+  );
 });
 
 test('commands can write only inside the tree', { skip: cannotConfine('bubblewrap') }, async (t) => {

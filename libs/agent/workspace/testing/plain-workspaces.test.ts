@@ -50,7 +50,7 @@ const PROMISES: Readonly<Record<string, (contexts: Contexts) => Promise<void>>> 
     assert.match(begun.base, /^[0-9a-f]{40}$/);
     assert.equal(next.beganClean(), true);
     await contexts.sh(next, 'cp left mine');
-    assert.deepEqual((await next.commit('Task')).left, []);
+    await next.commit('Task');
     assert.deepEqual(await next.changedSince(begun.base), ['mine']);
   },
 

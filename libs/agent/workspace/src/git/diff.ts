@@ -1,8 +1,10 @@
-/** Pathspecs that leave files out of commits and of `files_changed` (docs/agent.md#progress-scratchpad-memory). */
-export const LEFT_OUT = [
-  ...['--', '.', ':(exclude,top).scratch', ':(exclude,top)PROGRESS.json'],
-  ...[':(exclude,top).PROGRESS.json.tmp', ':(exclude,top)PROGRESS.invalid-*.json'],
-];
+/** What no result has (docs/agent.md#progress-scratchpad-memory), all of it at the top. */
+const WITHOUT_RESULT = ['.scratch', 'PROGRESS.json', '.PROGRESS.json.tmp', 'PROGRESS.invalid-*.json'];
+/** Pathspecs that leave it out of commits and of `files_changed`. */
+export const LEFT_OUT = ['--', '.', ...WITHOUT_RESULT.map((path) => `:(exclude,top)${path}`)];
+/** Shell words that are its pathspecs, and a regular expression for its entries in `git ls-tree`. */
+export const LEFT_OUT_WORDS = WITHOUT_RESULT.map((path) => `'${path}'`).join(' ');
+export const LEFT_OUT_ENTRIES = `\t(${WITHOUT_RESULT.map((path) => path.replaceAll('.', '\\.').replace('*', '.*')).join('|')})$`;
 
 const PLAIN = ['--no-renames', '--no-ext-diff', '--no-textconv'];
 /** Options of a diff that lists paths, independent of the repository's settings. */

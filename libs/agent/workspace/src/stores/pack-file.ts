@@ -64,5 +64,5 @@ export async function indexPack(
   call: GitCall = {},
 ): Promise<CommandResult> {
   await using handle = await open(file, 'r');
-  return git.exec(place, ['index-pack', '--stdin', ...checks], { ...call, stdin: handle.fd });
+  return await git.exec(place, ['index-pack', '--stdin', ...checks], { ...call, stdin: handle.fd });
 }

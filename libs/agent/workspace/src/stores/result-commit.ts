@@ -1,5 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Log } from '@hermes-fleet/protocol/ports';
+import { LEFT_OUT_ENTRIES, LEFT_OUT_WORDS } from '../git/diff.ts';
 import { failureOf, type Git, type GitPlace } from '../git/git.ts';
 import { firstLine } from '../process/system-error.ts';
 import { OBJECT_ID } from './store.ts';
@@ -17,6 +18,7 @@ const PACK_MS = 10 * 60_000;
 /** A commit of the gateway. */
 export interface ResultCommit {
   readonly id: string;
+  readonly parent: string;
   /** The object as git stores it; undefined for a commit that was there before. */
   readonly content: string | undefined;
   /** Why a commit that is to be signed is not. */
@@ -64,12 +66,19 @@ export async function commitFilesOf(
     log.error(failureOf(made), 'git cannot make a commit of a result');
     throw new FleetError('INTERNAL', 'the commit of a result cannot be made; the log has git’s output');
   }
-  if (id === parent) return { id, content: undefined };
-  return { id, content: made.stdout.slice(end + 1), unsigned };
+  if (id === parent) return { id, parent, content: undefined };
+  return { id, parent, content: made.stdout.slice(end + 1), unsigned };
 }
 
-/** Prints the id of the commit, and the commit itself if it is new. */
+/**
+ * Prints the id of the commit, and the commit itself if it is new. Files that no result has, which a task committed itself, are as
+ * in the parent.
+ */
 const COMMIT = `tree=$(git rev-parse --verify -q "$1^{tree}") || exit
+if ! git diff-tree --quiet "$2" "$1" -- ${LEFT_OUT_WORDS}; then
+  tree=$({ git ls-tree -z "$1" | grep -zvE '${LEFT_OUT_ENTRIES}'; git ls-tree -z "$2" | grep -zE '${LEFT_OUT_ENTRIES}'; } |
+    git mktree -z) || exit
+fi
 if [ "$tree" = "$(git rev-parse --verify -q "$2^{tree}")" ]; then echo "$2"; exit; fi
 if [ "$4" ]; then
   commit=$(printf %s "$3" | git -c gpg.format=ssh -c user.signingKey="$4" commit-tree -S -p "$2" "$tree") || exit

@@ -30,8 +30,8 @@ export interface CheckedPack extends AsyncDisposable {
   /** Git's diff from a commit to that of the pack, cut to `maxChars`. */
   diff(from: string, maxChars: number): Promise<string>;
   /**
-   * Makes its files the result of a context: one commit of the gateway on `parent`, the result that the task began from. The
-   * commits of the task do not come into the store.
+   * Makes its files the result of a context: one commit of the gateway on `parent`, the result that the task began from, or on the
+   * base where the store has lost that. The commits of the task do not come into the store.
    */
   keep(name: string, commit: { readonly parent: string; readonly message: string }): Promise<ResultCommit>;
 }
@@ -80,6 +80,9 @@ export async function openResults(options: {
     throw new FleetError('INTERNAL', 'the changes of a task cannot be shown; the log has git’s output');
   }
 
+  const has = (commit: string): Promise<boolean> =>
+    git.ask(store.place, ['rev-parse', '-q', '--verify', `${commit}^{commit}`]);
+
   async function record(name: string, commit: string, base: string): Promise<void> {
     const both = [branchRef(name), commit, baseRef(name), base];
     if ((await git.script(store.place, SET_BOTH, both)).exitCode !== 0)
@@ -102,7 +105,10 @@ export async function openResults(options: {
         async keep(name, { parent, message }) {
           const into = join(folder, 'result');
           await mkdir(into);
-          const of = { files: pack.commit, parent, message, folder: into };
+          const onto = (await has(parent)) ? parent : pack.base;
+          if (onto !== parent)
+            log.error({ context: name, parent }, 'a result that another one is based on is lost');
+          const of = { files: pack.commit, parent: onto, message, folder: into };
           const made = await commitFilesOf(git, place, of, commits);
           await using _kept = await addPacks(into, store);
           await setShallow(store, await options.base.shallow());

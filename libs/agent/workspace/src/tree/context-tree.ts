@@ -1,4 +1,4 @@
-import { open, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
@@ -7,17 +7,18 @@ import type { Uncommitted } from '../git/add-all.ts';
 import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
 import { isThere } from '../process/system-error.ts';
 import type { Base } from '../stores/base.ts';
-import { MAX_FILE_BYTES, RefusedPack } from '../stores/quarantine.ts';
+import { RefusedPack } from '../stores/quarantine.ts';
 import { branchOf } from '../stores/result-refs.ts';
-import type { CheckedPack, Results } from '../stores/results.ts';
+import type { Results } from '../stores/results.ts';
 import { READY, readBase } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place.ts';
-import { notSigned, tooLarge, withoutFiles } from './left-work.ts';
+import { leftBehind, notSigned, tooLarge, withoutFiles } from './left-work.ts';
 import { forgetRefusal, readRefusal, recordRefused, toldOf } from './refusal.ts';
-import { type SavedPack, savePack } from './save-pack.ts';
+import { type SavedPack, type SavedWork, savePack } from './save-pack.ts';
 import type { SavedTrees } from './saved-trees.ts';
-import { LEAVE_OUT, RESUME, SET_UP, TAKE_COMMIT } from './scripts.ts';
+import { RESUME } from './scripts.ts';
+import { buildRepository, takeCommit } from './tree-repository.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface ContextTreeOptions {
@@ -36,8 +37,6 @@ export interface ContextTreeOptions {
   readonly clock: Clock;
   readonly log: Log;
 }
-
-const SET_UP_MS = 10 * 60_000;
 
 /**
  * Opens a context's working tree, which is made when absent. Its repository borrows the objects of the base and knows no
@@ -73,15 +72,6 @@ async function originOf({ dir, name, base, results }: ContextTreeOptions): Promi
   return { begun: begun !== undefined, from, tip: refs.tip ?? from };
 }
 
-/** The work of a tree, which was checked and is no result yet. */
-interface SavedWork {
-  /** The commit of the tree. */
-  readonly commit: string;
-  /** Undefined when the result has the commit, or the work was refused. */
-  readonly checked: CheckedPack | undefined;
-  readonly left: readonly Uncommitted[];
-}
-
 async function openIn(
   opened: ContextPlace,
   { begun, ...origin }: Origin,
@@ -92,6 +82,7 @@ async function openIn(
   const place: GitPlace = { cwd: dir, gitDir: join(dir, '.git'), workTree: dir, wrap: opened.wrap };
   const branch = branchOf(name);
   const ready = join(options.dir, READY);
+  const repository = { git, place, base, results };
   let { from, tip } = origin;
   /** The commit of the tree that has the files of `tip`; undefined when it is to be sent in any case. */
   let known: string | undefined = tip;
@@ -111,13 +102,7 @@ async function openIn(
   /** Makes the repository anew. Returns the files that are left out of it, because they are too large for a result. */
   async function setUp(files: 'checkout' | 'keep'): Promise<string[]> {
     if (begun && !(await base.has(from))) await startAnew();
-    await using pack = results.passing();
-    const hasPack = tip !== from;
-    if (hasPack) await results.give(pack.file, tip, from);
-    await using stdin = hasPack ? await open(pack.file, 'r') : undefined;
-    const args = [base.objects, branch, tip, files, String(MAX_FILE_BYTES), hasPack ? 'pack' : '', LEAVE_OUT];
-    const call = { timeoutMs: SET_UP_MS, stdin: stdin?.fd };
-    const made = await git.script(place, SET_UP, [...args, ...(await base.shallow())], call);
+    const made = await buildRepository(repository, { branch, from, tip, files });
     if (made.exitCode === 0) {
       known = tip;
       return linesOf(made.stdout);
@@ -157,10 +142,11 @@ async function openIn(
   async function keep({ checked, commit }: SavedWork, message: string): Promise<Uncommitted[]> {
     if (checked === undefined) return [];
     await using _checked = checked;
-    const parent = began ?? tip;
-    const { id, content, unsigned } = await checked.keep(name, { parent, message });
+    const made = await checked.keep(name, { parent: began ?? tip, message });
+    const { id, unsigned } = made;
     tip = id;
-    const taken = await git.script(place, TAKE_COMMIT, [id, parent, content ?? '']);
+    if (began !== undefined) began = made.parent;
+    const taken = await takeCommit(repository, made, from);
     known = taken.exitCode === 0 ? id : commit;
     // Then the tree keeps its own history, of which the next task's result has the files.
     if (taken.exitCode !== 0)
@@ -219,6 +205,8 @@ async function openIn(
     ended = undefined;
   };
   let clean = false;
+  /** What the task found, and is part of the branch before its own work. */
+  const behind: Uncommitted[] = [];
   if (isNew) {
     // A power cut may have emptied the file, which is written when the files are complete.
     const complete = !begun && (await isThere(ready)) && (await isThere(dir));
@@ -242,8 +230,12 @@ async function openIn(
     async begin() {
       if (!isNew && savedBefore === tip) clean = true;
       else if (!isNew) {
+        const before = tip;
         const { left, taken } = await saveAndKeep('end', 'What an earlier task left behind');
         clean = left.length === 0;
+        const paths = await results.changed(before, tip);
+        // Of refused work, the refusal tells.
+        if (paths.length > 0 && earlier === undefined) behind.push(leftBehind(paths));
         if (!taken) earlier ??= await readRefusal(options.dir);
       }
       began = tip;
@@ -267,9 +259,12 @@ async function openIn(
       if (taken && isTold) await forgetRefusal(options.dir);
       const all = earlier === undefined ? todo : [...todo, toldOf(earlier, isTaken)];
       if (all.length === 0) saved = tip;
+      all.push(...behind.splice(0));
       if (began === undefined || tip === began) return { left: all };
-      const { repository } = options;
-      return { left: all, delivery: { repository, branch, commit: tip, base: began, state: 'kept' } };
+      return {
+        left: all,
+        delivery: { repository: options.repository, branch, commit: tip, base: began, state: 'kept' },
+      };
     },
     leave: (message) => saveAndKeep('commit', message),
     changedSince: async (commit) => (await ended?.checked?.changed(commit)) ?? results.changed(commit, tip),

@@ -75,8 +75,11 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
   /** The commit that the task began from, while its work is committed. */
   let began: string | undefined;
 
-  const headCommit = async (): Promise<string> =>
-    (await git.run(place, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim();
+  /** The branch that is checked out, and its commit; either is empty where there is none. */
+  async function head(): Promise<{ readonly name: string; readonly commit: string }> {
+    const [name = '', commit = ''] = (await git.script(place, HEAD, [])).stdout.split('\n');
+    return { name, commit };
+  }
 
   async function leaveOutBuilds(): Promise<void> {
     if (await findBuilds(git, place, gitDir)) return;
@@ -153,7 +156,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
       if (refused !== undefined && write) return { refused };
       commits = refused === undefined;
       if (commits) {
-        began = await headCommit();
+        began = (await head()).commit;
         return { base: inPlaceBase('commit', began) };
       }
       await stage();
@@ -174,9 +177,11 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
     async commit(message) {
       await tidy();
       const left = await commitAll(message);
-      const end = began === undefined ? undefined : await headCommit();
-      const ids = { base: began ?? null, commit: end === undefined || end === began ? null : end };
-      return { left, delivery: { repository: options.name, branch, ...ids, state: 'kept' } };
+      const end = await head();
+      const isCommitted = began !== undefined && end.name !== '' && ![began, ''].includes(end.commit);
+      const ids = { base: began ?? null, commit: isCommitted ? end.commit : null };
+      const repository = options.name;
+      return { left, delivery: { repository, branch: end.name || branch, ...ids, state: 'kept' } };
     },
     // The tree belongs to the interrupted task until it continues: a dirty tree blocks other write tasks.
     leave: async () => {},
@@ -200,6 +205,8 @@ const uncommitted = (reason: string): Uncommitted => ({
 
 /** The copy keeps its modification time, by which git detects files that changed right after the index was written. */
 const COPY = 'rm -f "$2" "$2.lock"; test ! -e "$1" || cp -p "$1" "$2"';
+/** Prints the branch and the commit, each on a line. */
+const HEAD = 'git symbolic-ref -q --short HEAD || echo; git rev-parse -q --verify "HEAD^{commit}"';
 /** Removes the commands' home directory when it is empty. */
 const TIDY = 'cd "$1" && rmdir .scratch/home .scratch 2>/dev/null; true';
 

@@ -13,6 +13,12 @@ export const withoutFiles = (paths: readonly string[]): Uncommitted => ({
   certain: true,
 });
 
+/** Files of an earlier task that was killed and never went on. */
+export const leftBehind = (paths: readonly string[]): Uncommitted => ({
+  todo: `review ${named(paths)}: left by an earlier task of this context that did not end, and part of the branch now`,
+  certain: true,
+});
+
 /** A commit that was to be signed. */
 export const notSigned = (commit: string, reason: string): Uncommitted => ({
   todo: `sign commit ${commit}: it has no signature (${reason})`,

@@ -127,3 +127,60 @@ test('commits have the configured author and signature, and one that cannot be s
   assert.match(unsigned.left ?? '', /^sign commit [0-9a-f]{40}: it has no signature \(/);
   assert.deepEqual(unsigned.changed, ['a']);
 });
+
+test('files that no result has stay out of the commit, also where a task commits them, and those of the base stay in', async (t) => {
+  const contexts = await openTestContexts(t);
+  const own = 'git add -Af; git commit -qm own';
+  const made = await contexts.task(
+    'one',
+    `mkdir .scratch; for f in .scratch/k PROGRESS.json PROGRESS.invalid-1.json a; do echo 1 > $f; done; ${own}`,
+  );
+  assert.deepEqual(made.changed, ['a']);
+  assert.equal(inStore(contexts, 'ls-tree', '-r', '--name-only', 'fleet/one'), 'a');
+  const tip = inStore(contexts, 'rev-parse', 'fleet/one');
+  const only = await contexts.task('one', `echo 2 > PROGRESS.json; ${own}; git log --format=%s`);
+  assert.deepEqual([only.changed, only.stdout], [[], 'own\nTask\nStart the workspace\n'], only.stderr);
+  assert.equal(inStore(contexts, 'rev-parse', 'fleet/one'), tip);
+  assert.deepEqual((await contexts.task('one', 'echo 3 > b')).changed, ['b']);
+  assert.equal(inStore(contexts, 'log', '--format=%s', 'fleet/one'), 'Task\nTask\nStart the workspace');
+});
+
+test('a result whose parent the store has lost is based on what the context started from, with all files', async (t) => {
+  const contexts = await openTestContexts(t);
+  await contexts.task('one', 'echo 1 > a');
+  let began = '';
+  {
+    await using first = await contexts.open('one');
+    const begun = await first.begin(true);
+    began = 'base' in begun ? begun.base : assert.fail();
+    await contexts.sh(first, 'echo 2 > b');
+  }
+  rmSync(join(contexts.place.workspaceRoot, 'results.git'), { recursive: true });
+  const next = await contexts.restart();
+  await using again = await next.open('one');
+  await again.resume(began);
+  const { delivery } = await again.commit('Whole');
+  assert.notEqual(delivery?.base, began);
+  assert.equal(inStore(next, 'fsck', '--connectivity-only'), '');
+  assert.equal(inStore(next, 'ls-tree', '-r', '--name-only', 'fleet/one'), 'a\nb');
+});
+
+test('work of a task that was killed and never went on is one commit, of which the next task is told', async (t) => {
+  const contexts = await openTestContexts(t);
+  {
+    await using first = await contexts.open('one');
+    await first.begin(true);
+    await contexts.sh(first, 'echo 1 > a; git add a; git commit -qm "own [skip ci]"; echo 2 > b');
+  }
+  const next = await (await contexts.restart()).task('one', 'echo 3 > c');
+  assert.deepEqual(next.changed, ['c']);
+  assert.equal(
+    next.left,
+    'review a, b: left by an earlier task of this context that did not end, and part of the branch now',
+  );
+  assert.equal(
+    inStore(contexts, 'log', '--format=%s', 'fleet/one'),
+    'Task\nWhat an earlier task left behind\nStart the workspace',
+  );
+  assert.equal((await contexts.task('one', 'true')).left, undefined);
+});

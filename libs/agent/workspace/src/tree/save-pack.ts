@@ -4,6 +4,7 @@ import { LEFT_OUT } from '../git/diff.ts';
 import { failureOf, type Git, type GitPlace } from '../git/git.ts';
 import { receivePack } from '../stores/pack-file.ts';
 import { MAX_FILE_BYTES, MAX_PACK_BYTES, RefusedPack, type TasksPack } from '../stores/quarantine.ts';
+import type { CheckedPack } from '../stores/results.ts';
 import { OBJECT_ID } from '../stores/store.ts';
 import { SAVE } from './scripts.ts';
 
@@ -18,6 +19,15 @@ export interface SavedPack {
   /** True when the tree may have repositories of its own. */
   readonly mayEmbed: boolean;
   readonly left: Uncommitted | undefined;
+}
+
+/** The work of a tree, which was checked and is no result yet. */
+export interface SavedWork {
+  /** The commit of the tree. */
+  readonly commit: string;
+  /** Undefined when the result has the commit, or the work was refused. */
+  readonly checked: CheckedPack | undefined;
+  readonly left: readonly Uncommitted[];
 }
 
 /** Runs SAVE in the tree of a context, as its task, and writes the pack to a new file. Throws RefusedPack. */

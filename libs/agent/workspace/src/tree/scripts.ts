@@ -7,6 +7,8 @@ import { BUILD_PATTERNS } from '../git/build-files.ts';
 
 /** Exit code of a script for a repository that git cannot work with. */
 export const BROKEN = 91;
+/** Exit code of a script that needs objects which the repository does not have. */
+export const LACKS = 92;
 
 /** An index of some hundred files; below, it costs less to compare them than to write the index once more. */
 const LARGE_INDEX_BYTES = 64 * 1024;
@@ -98,16 +100,19 @@ export const RESUME = `${BORROW}
 borrow "$1"; rm -f .git/index.lock`;
 
 /**
- * Makes the commit of the result that of the tree, in place of the commits with the same files that the task made. The index and the
- * files stay as they are. Arguments: its id, its parent, and the commit as git stores it, or nothing if the tree has it.
+ * Makes the commit of the result that of the tree, in place of the commits that the task made. The index and the files stay as they
+ * are. The tree gets the commit alone, where it has the files and the parent, else from standard input, a pack of all results since the
+ * base. Arguments: the commit, its parent, the commit as git stores it, or nothing, and `pack` or nothing. Exits with `LACKS`
+ * when it needs the pack.
  */
-export const TAKE_COMMIT = `set -e
-if [ "$3" ]; then
-  git cat-file -e "$2^{commit}"
-  commit=$(printf %s "$3" | git hash-object -t commit -w --stdin)
-  if [ "$commit" != "$1" ]; then exit 1; fi
+export const TAKE_COMMIT = `
+has() { git cat-file -e "$1" 2>/dev/null; }
+if [ "$4" ]; then git index-pack --stdin >/dev/null || exit
+elif [ "$3" ]; then
+  has "$2^{commit}" || exit ${LACKS}
+  printf %s "$3" | git hash-object -t commit -w --stdin >/dev/null || exit
 fi
-if [ "$(git rev-parse 'HEAD^{tree}')" != "$(git rev-parse "$1^{tree}")" ]; then exit 1; fi
+{ has "$1" && has "$1^{tree}"; } || exit ${LACKS}
 git update-ref -m 'commit of the result' HEAD "$1"`;
 
 /** Up to here, the names of changed files are given to `git add`, which compares each of them with each file of the tree. */

@@ -116,7 +116,9 @@ it('an announce has a view for each use, also one that is not decoded: fields by
     active_tasks: session.active_tasks,
     max_concurrent_tasks: limits.max_concurrent_tasks,
   });
-  assert.deepEqual(undecodedView('operator', wire), announceView('operator', decodeAnnounce(wire)));
+  // The names inside of a value are those of the announce as it is.
+  const operator = { ...announceView('operator', decodeAnnounce(wire)), repo_state: session.repo_state };
+  assert.deepEqual(undecodedView('operator', wire), operator);
   const none = { model_tier: null, role: null, purpose: null };
   assert.deepEqual(undecodedView('caller', undefined), none);
   assert.deepEqual(undecodedView('caller', { worker: 7 }), none);
