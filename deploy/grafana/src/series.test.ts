@@ -47,7 +47,7 @@ test('nothing that happens adds a series to a family that a dashboard or a rule 
     return pages.flatMap(([{ name }, page]) => seriesOf(page, families).map((each) => `${name} ${each}`));
   };
   const before = new Set(await shown());
-  worker('neo').facts.clean = false;
+  worker('neo').facts.usable = false;
   const stranger = { name: 'stranger', scopes: new Set(['dispatch']) };
   for (const caller of [undefined, stranger])
     for (const message of [

@@ -156,7 +156,8 @@ test('offline/runbook acts on its own brief alone, whatever was said before', as
       makeTask(brief('b.txt'), { contextId }),
       context,
     );
-    return { status, text, evidence, artifacts, messages: context.checkpoints.at(-1)?.messages };
+    const { filesChanged } = artifacts;
+    return { status, text, evidence, filesChanged, messages: context.checkpoints.at(-1)?.messages };
   };
   const alone = await run({});
   assert.equal(alone.status, 'done');

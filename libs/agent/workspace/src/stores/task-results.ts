@@ -8,9 +8,6 @@ import { MAX_FILE_BYTES, MAX_PACK_BYTES } from './quarantine.ts';
 
 const READ_MS = 5 * 60_000;
 const MAX_DIFF_BYTES = 64 * 1024 * 1024;
-/** A larger file has no readable diff. */
-const DIFFED = ['-c', 'core.bigFileThreshold=1m'];
-
 export interface TaskResultsOptions {
   readonly git: Git;
   /** Git sees the commits of results here. */
@@ -61,19 +58,7 @@ export function createTaskResults(options: TaskResultsOptions): TaskResults {
     async diff({ base, commit }, { path, stat, signal }) {
       const form = stat ? ['--stat=120'] : ['-p'];
       const of = path === undefined ? LEFT_OUT : ['--', `:(top,literal)${path}`];
-      const args = [
-        base,
-        commit,
-        ...DIFFED,
-        'diff-tree',
-        '-r',
-        ...form,
-        ...READABLE,
-        '-M',
-        base,
-        commit,
-        ...of,
-      ];
+      const args = [base, commit, 'diff-tree', '-r', ...form, ...READABLE, '-M', base, commit, ...of];
       return read(DIFF, args, 'the diff', { maxBytes: MAX_DIFF_BYTES, signal });
     },
     async file({ base, commit }, path, { signal }) {
