@@ -60,7 +60,7 @@ test('a result is read as a diff, as files and as a bundle, and nothing of it st
   assert.match(diff, /^diff --git a\/a\.txt b\/a\.txt\n/);
   assert.match(diff, /\n-two\n\+2\n/);
   assert.match(diff, /rename from old\.txt\nrename to new\.txt\n/);
-  assert.match(diff, /Binary files \/dev\/null and b\/data\.bin differ/);
+  assert.match(diff, /\nGIT binary patch\n/);
   assert.doesNotMatch(diff, /PROGRESS/);
   const ofOne = await textOf(results.diff(one, { path: 'a.txt', stat: false, signal }));
   assert.match(ofOne, /^diff --git a\/a\.txt b\/a\.txt\n.*\+2\n three\n$/s);
@@ -123,6 +123,18 @@ test('a result that went with its context is named as gone, and a merged one is 
   assert.match(await textOf(results.diff(merged, { stat: false, signal })), /\+2/);
   await using again = await results.bundle(merged, { whole: false, signal });
   assert.ok(again.bytes > 0);
+});
+
+test('a diff that is too large names its limit and what to ask for', async (t) => {
+  const contexts = await openTestContexts(t, { path: usersProject(t) });
+  const one = await result(contexts, 'one', 'head -c 70m /dev/urandom > big');
+  const results = resultsOf(contexts);
+  await assert.rejects(results.diff(one, { stat: false, signal }), {
+    code: 'ARTIFACT_TOO_LARGE',
+    message:
+      'the diff is larger than 64 MiB: ask for `stat`, one path, or the bundle (fleet diff --stat, fleet diff <id> <path>, fleet pull)',
+  });
+  assert.match(await textOf(results.diff(one, { stat: true, signal })), /big/);
 });
 
 test('the history of a shallow clone is not given as a whole', async (t) => {

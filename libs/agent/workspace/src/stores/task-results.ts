@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { FleetError } from '@hermes-fleet/protocol';
+import { type ResultPart, SMALLER_PARTS } from '@hermes-fleet/protocol/api';
 import type { Log, ResultCommits, ResultContent, TaskResults } from '@hermes-fleet/protocol/ports';
 import { LEFT_OUT, READABLE } from '../git/diff.ts';
 import { failureOf, type Git, type GitPlace } from '../git/git.ts';
@@ -7,7 +8,9 @@ import { receivePack } from './pack-file.ts';
 import { MAX_FILE_BYTES, MAX_PACK_BYTES } from './quarantine.ts';
 
 const READ_MS = 5 * 60_000;
-const MAX_DIFF_BYTES = 64 * 1024 * 1024;
+const MIB = 1024 * 1024;
+const MAX_DIFF_BYTES = 64 * MIB;
+
 export interface TaskResultsOptions {
   readonly git: Git;
   /** Git sees the commits of results here. */
@@ -32,7 +35,7 @@ export function createTaskResults(options: TaskResultsOptions): TaskResults {
   async function read(
     text: string,
     args: readonly string[],
-    what: string,
+    kind: ResultPart['kind'],
     { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
   ): Promise<ResultContent> {
     await using opening = new AsyncDisposableStack();
@@ -41,13 +44,16 @@ export function createTaskResults(options: TaskResultsOptions): TaskResults {
     const { result, header = '' } = await receivePack(git, place, { text, args }, limits);
     signal.throwIfAborted();
     if (result.killed === 'output')
-      throw new FleetError('ARTIFACT_TOO_LARGE', `${what} is larger than ${maxBytes} bytes`);
+      throw new FleetError(
+        'ARTIFACT_TOO_LARGE',
+        `the ${kind} is larger than ${Math.floor(maxBytes / MIB)} MiB: ${SMALLER_PARTS[kind]}`,
+      );
     if (result.exitCode === GONE)
       throw new FleetError('NO_RESULT', 'the commits of the result are gone, as with a deleted context');
     if (result.exitCode === REFUSED) throw new FleetError('NO_RESULT', header);
     if (result.exitCode !== 0) {
       log.error(failureOf(result), 'git cannot read a result');
-      throw new FleetError('INTERNAL', `${what} cannot be read; the log of the worker has git’s output`);
+      throw new FleetError('INTERNAL', `the ${kind} cannot be read; the log of the worker has git’s output`);
     }
     const { size } = await stat(passing.file);
     const opened = opening.move();
@@ -56,15 +62,15 @@ export function createTaskResults(options: TaskResultsOptions): TaskResults {
 
   return {
     async diff({ base, commit }, { path, stat, signal }) {
-      const form = stat ? ['--stat=120'] : ['-p'];
+      const form = stat ? ['--stat=120'] : ['-p', '--binary', '--full-index'];
       const of = path === undefined ? LEFT_OUT : ['--', `:(top,literal)${path}`];
       const args = [base, commit, 'diff-tree', '-r', ...form, ...READABLE, '-M', base, commit, ...of];
-      return read(DIFF, args, 'the diff', { maxBytes: MAX_DIFF_BYTES, signal });
+      return read(DIFF, args, 'diff', { maxBytes: MAX_DIFF_BYTES, signal });
     },
     async file({ base, commit }, path, { signal }) {
       if (!isPlain(path))
         throw new FleetError('NO_RESULT', `no file of a result has the path ${JSON.stringify(path)}`);
-      return read(FILE, [base, commit, path], 'the file', { maxBytes: MAX_FILE_BYTES + 1, signal });
+      return read(FILE, [base, commit, path], 'file', { maxBytes: MAX_FILE_BYTES + 1, signal });
     },
     async bundle(result, { whole, signal }) {
       if (whole && (await options.isShallow()))
@@ -74,7 +80,7 @@ export function createTaskResults(options: TaskResultsOptions): TaskResults {
         );
       const from = whole ? '' : await startOf(result);
       const args = [result.base, result.commit, from, result.branch];
-      return read(BUNDLE, args, 'the bundle', { maxBytes: MAX_PACK_BYTES, signal });
+      return read(BUNDLE, args, 'bundle', { maxBytes: MAX_PACK_BYTES, signal });
     },
   };
 

@@ -1,4 +1,4 @@
-/** Where a profile serves the result of a task of the caller (docs/operations.md#results). The answers are no JSON. */
+/** Where a profile serves the result of a task of the caller (docs/operations.md#read-a-result). The answers are no JSON. */
 export const RESULT_ROUTES = {
   /** Query: `path`, one file; `stat=true`, a summary by file. */
   diff: '/fleet/tasks/:id/diff',
@@ -19,6 +19,13 @@ export const RESULT_TYPES: Readonly<Record<ResultPart['kind'], string>> = {
   diff: 'text/x-diff; charset=utf-8',
   file: 'application/octet-stream',
   bundle: 'application/x-git-bundle',
+};
+
+/** The remedy for a part that is too large to be read. */
+export const SMALLER_PARTS: Readonly<Record<ResultPart['kind'], string>> = {
+  diff: 'ask for `stat`, one path, or the bundle (fleet diff --stat, fleet diff <id> <path>, fleet pull)',
+  file: 'take the bundle (fleet pull)',
+  bundle: 'read the diff and the files one by one (fleet diff <id> <path>, fleet show <id> <path>)',
 };
 
 /** The path and query of the route that serves a part. */

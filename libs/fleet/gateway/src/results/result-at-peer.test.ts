@@ -5,8 +5,10 @@ import { type TestContext, test } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { ResultPart } from '@hermes-fleet/protocol/api';
-import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
+import { type Clock, silentLog, systemClock } from '@hermes-fleet/protocol/ports';
+import { manualClock } from '@hermes-fleet/protocol/testing';
 import { freePort } from '../../testing/free-port.ts';
+import { until } from '../../testing/without-memory.ts';
 import { resultAtPeer } from './result-at-peer.ts';
 
 const DIFF: ResultPart = { kind: 'diff', stat: false };
@@ -37,8 +39,8 @@ async function peer(t: TestContext, handle: Handle) {
   const endpoint = { name: 'neo', url: `http://127.0.0.1:${port}/behind/jsonrpc`, token: 'tok' };
   const open = (
     part: ResultPart = DIFF,
-    change: { taskId?: string; maxBytes?: number; signal?: AbortSignal } = {},
-  ) => resultAtPeer({ endpoint, taskId: 't/1', part, fetch, signal: never, ...change });
+    change: { taskId?: string; maxBytes?: number; signal?: AbortSignal; clock?: Clock } = {},
+  ) => resultAtPeer({ endpoint, taskId: 't/1', part, fetch, clock: systemClock, signal: never, ...change });
   const refusal = async (...args: Parameters<typeof open>): Promise<FleetError> =>
     open(...args).then(
       () => assert.fail('opened'),
@@ -77,7 +79,13 @@ const REFUSALS: [what: string, status: number, body: string, code: string, messa
   ['an older release behind it', 400, error('UNSUPPORTED_OPERATION'), 'UNSUPPORTED_OPERATION', /peer of it/],
   ['a wrong token', 401, error('UNAUTHENTICATED'), 'PEER_REFUSED', /^neo .*fleet\.agents\.neo/],
   ['no scope', 403, error('FORBIDDEN'), 'PEER_REFUSED', /the scope read there/],
-  ['a large result', 413, error('ARTIFACT_TOO_LARGE'), 'ARTIFACT_TOO_LARGE', /^neo/],
+  [
+    'a large result',
+    413,
+    error('ARTIFACT_TOO_LARGE'),
+    'ARTIFACT_TOO_LARGE',
+    /^the diff at neo.*: ask for `stat`, one path, or the bundle \(fleet diff --stat, .*, fleet pull\)$/,
+  ],
   [
     'a peer behind it that is away',
     502,
@@ -85,7 +93,8 @@ const REFUSALS: [what: string, status: number, body: string, code: string, messa
     'PEER_UNREACHABLE',
     /^neo.*cannot reach the peer/,
   ],
-  ['too much', 429, error('TOO_MANY_STREAMS'), 'PEER_REFUSED', /HTTP 429 TOO_MANY_STREAMS/],
+  ['too many', 429, error('TOO_MANY_STREAMS'), 'TOO_MANY_STREAMS', /^neo.* other results: ask again/],
+  ['too much', 429, '', 'PEER_REFUSED', /HTTP 429/],
   ['a page', 200, 'words', 'PEER_REFUSED', /no result: check its address/],
 ];
 for (const [what, status, body, code, message] of REFUSALS)
@@ -108,7 +117,8 @@ test('a redirect is not followed, and the token stays', async (t) => {
 
 test('a peer that is away is PEER_UNREACHABLE, with what to do', async () => {
   const endpoint = { name: 'neo', url: `http://127.0.0.1:${await freePort()}/jsonrpc`, token: undefined };
-  await assert.rejects(resultAtPeer({ endpoint, taskId: 't', part: DIFF, fetch, signal: never }), {
+  const clock = systemClock;
+  await assert.rejects(resultAtPeer({ endpoint, taskId: 't', part: DIFF, fetch, clock, signal: never }), {
     code: 'PEER_UNREACHABLE',
     message: 'neo, which did the task, does not answer (ECONNREFUSED): ask again when it can be reached',
   });
@@ -122,6 +132,51 @@ test('a connection that breaks fails the stream, with a length and without one',
     const { content } = await open();
     await assert.rejects(text(content), { code: 'PEER_UNREACHABLE', message: /^neo.* broke off its answer/ });
   }
+});
+
+test('a peer that accepts a request and says nothing is named after 90 s', async (t) => {
+  const { refusal } = await peer(t, () => undefined);
+  const clock = manualClock();
+  const refused = refusal(DIFF, { clock });
+  await clock.armed(90_000);
+  clock.advance(90_000);
+  const { code, message } = await refused;
+  assert.deepEqual(
+    [code, message],
+    [
+      'PEER_UNREACHABLE',
+      'neo, which did the task, has sent nothing for 90 s: ask again when it can be reached',
+    ],
+  );
+  assert.equal(clock.timers, 0);
+});
+
+test('a peer that stops in the middle of its answer fails the stream after 60 s', async (t) => {
+  const { open } = await peer(t, (_request, response) => void response.writeHead(200, TYPE).write('half'));
+  const clock = manualClock();
+  const { content } = await open(DIFF, { clock });
+  const chunks = content[Symbol.asyncIterator]();
+  assert.equal(String((await chunks.next()).value), 'half');
+  await clock.armed(60_000);
+  clock.advance(60_000);
+  await assert.rejects(chunks.next(), {
+    code: 'PEER_UNREACHABLE',
+    message: /^neo, which did the task, has sent nothing for 60 s/,
+  });
+  assert.equal(clock.timers, 0);
+});
+
+test('a client that reads slowly is not the silence of its peer', async (t) => {
+  const sent = 'x'.repeat(4 * 2 ** 20);
+  const { open } = await peer(t, answer(200, sent, TYPE));
+  const clock = manualClock();
+  const { content } = await open(DIFF, { clock });
+  const chunks = content[Symbol.asyncIterator]();
+  let read = String((await chunks.next()).value);
+  await until(() => clock.timers === 0);
+  clock.advance(600_000);
+  for await (const chunk of { [Symbol.asyncIterator]: () => chunks }) read += String(chunk);
+  assert.ok(read === sent);
 });
 
 test('more bytes than are passed on are refused before the first if the peer says so, else where they exceed', async (t) => {

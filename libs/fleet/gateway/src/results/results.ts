@@ -80,8 +80,8 @@ export function createResults(options: ResultsOptions): Results {
           'PEER_UNREACHABLE',
           `${worker.peer}, which did task ${id}, is not known as a peer now: add it to fleet.agents, or let it join again`,
         );
-      const { endpoint } = peer;
-      return resultAtPeer({ endpoint, taskId: worker.peer_task_id, part, fetch: client.fetch, signal });
+      const asked = { endpoint: peer.endpoint, taskId: worker.peer_task_id, part };
+      return resultAtPeer({ ...asked, fetch: client.fetch, clock, signal });
     },
   };
 }
