@@ -8,5 +8,5 @@ export type { PushOptions } from './push/target.ts';
 export { registerA2A } from './register.ts';
 export type { A2AOptions, CustomMethod, CustomMethodReply } from './rpc/exchange.ts';
 export type { OnRefused, RefusedRequest } from './rpc/refused-request.ts';
-export { createDownloads, DOWNLOAD_HEADERS } from './server/downloads.ts';
+export { createDownloads, DOWNLOAD_HEADERS, MAX_AT_A_TIME } from './server/downloads.ts';
 export { ownArtifacts } from './wire/artifact-view.ts';

@@ -10,7 +10,8 @@ interface Line {
   readonly waiting: Set<() => void>;
 }
 
-export function createTurns(limit: number): Turns {
+export function createTurns(limit: number | ((caller: string) => number)): Turns {
+  const limitOf = typeof limit === 'number' ? () => limit : limit;
   const lines = new Map<string, Line>();
 
   function end(caller: string, line: Line): void {
@@ -25,7 +26,7 @@ export function createTurns(limit: number): Turns {
       signal.throwIfAborted();
       const line = lines.get(caller) ?? { running: 0, waiting: new Set() };
       lines.set(caller, line);
-      if (line.running >= limit) await wait(line, signal);
+      if (line.running >= limitOf(caller)) await wait(line, signal);
       else line.running += 1;
       let isOver = false;
       return {

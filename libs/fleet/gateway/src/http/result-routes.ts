@@ -1,5 +1,6 @@
-import { createDownloads, DOWNLOAD_HEADERS } from '@hermes-fleet/a2a';
+import { createDownloads, DOWNLOAD_HEADERS, MAX_AT_A_TIME } from '@hermes-fleet/a2a';
 import type { Ledger } from '@hermes-fleet/ledger';
+import type { PeerRegistry } from '@hermes-fleet/peers';
 import { RESULT_ROUTES, RESULT_TYPES, type ResultPart } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { requireScope } from '@hermes-fleet/service';
@@ -11,6 +12,8 @@ import { readInput } from './read-input.ts';
 
 /** The longest time in which a part of a result is read and sent. */
 const MAX_MS = 600_000;
+/** Of an orchestrator, whose turns its callers share: four of them have all that a caller can have. */
+const MAX_OF_PEER = 16;
 
 const flag = z
   .enum(['true', 'false'], 'must be true or false, once')
@@ -40,6 +43,7 @@ const PARTS: Readonly<Record<ResultPart['kind'], (params: unknown, query: unknow
 export interface ResultRoutesOptions {
   readonly results: Results;
   readonly ledger: Pick<Ledger, 'get'>;
+  readonly peers: Pick<PeerRegistry, 'list'>;
   readonly clock: Clock;
 }
 
@@ -49,9 +53,11 @@ export interface ResultRoutesOptions {
  */
 export function registerResultRoutes(
   app: FastifyInstance,
-  { results, ledger, clock }: ResultRoutesOptions,
+  { results, ledger, peers, clock }: ResultRoutesOptions,
 ): void {
-  const begin = createDownloads({ clock, maxMs: MAX_MS });
+  const isPeer = (caller: string): boolean => peers.list().some(({ name }) => name === caller);
+  const limitOf = (caller: string): number => (isPeer(caller) ? MAX_OF_PEER : MAX_AT_A_TIME);
+  const begin = createDownloads({ clock, maxMs: MAX_MS, limitOf });
   // A client that asked for the head only would have the whole read for it.
   for (const kind of ['diff', 'file', 'bundle'] as const)
     app.get<{ Params: { id: string } }>(

@@ -51,7 +51,7 @@ export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOp
     requireScope(request.caller, 'read');
     return { profile, ...spendingView(gateway.spending.view()) };
   });
-  registerResultRoutes(app, { results: gateway.results, ledger, clock });
+  registerResultRoutes(app, { results: gateway.results, ledger, peers, clock });
   serve(app, FLEET.deleteContext, async (request) => {
     requireScope(request.caller, 'dispatch');
     const asked = { contextId: contextIdIn(request.params.id), caller: request.caller.name };

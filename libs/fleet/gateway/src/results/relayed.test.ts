@@ -40,10 +40,10 @@ async function send(orchestrator: TestProfile, target: string): Promise<string> 
 }
 
 /** A client that has got the head of an answer, and reads no further. */
-async function stalled({ port, name }: TestProfile, path: string): Promise<Socket> {
+async function stalled({ port, name }: TestProfile, path: string, caller = 'operator'): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   socket.write(
-    `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-of-operator-for-${name}\r\n\r\n`,
+    `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-of-${caller}-for-${name}\r\n\r\n`,
   );
   await once(socket, 'readable');
   return socket;
@@ -120,6 +120,19 @@ test(
     assert.equal(results.left(), 1);
     client.destroy();
     await until(() => results.left() === 0);
+  },
+);
+
+test(
+  'a caller of an orchestrator that reads four parts slowly keeps no other one waiting',
+  deadline,
+  async (t) => {
+    const { orchestrator, neo, id, results, get } = await relayed(t);
+    const taskId = (await orchestrator.result(id)).attempts?.[0]?.peerTaskId ?? assert.fail();
+    results.content = Buffer.alloc(HUGE);
+    for (let n = 0; n < 4; n += 1) await stalled(neo, resultUrl(taskId, DIFF), 'switch');
+    results.content = undefined;
+    assert.deepEqual(await jsonOf(get()), { diff: COMMITS, stat: false });
   },
 );
 
