@@ -24,7 +24,7 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 800_000 },
   const fleet = await startComposeFleet(t);
   const metrics = prometheus(await fleet.url('prometheus'));
   const operator = await fleet.target('switch');
-  const { submitted, send, ended, running } = composeWork(fleet, operator);
+  const { submitted, send, ended, running, readable } = composeWork(fleet, operator);
   let flown = false;
 
   await t.test('is scraped by Prometheus, every member of it and the console', async () => {
@@ -47,6 +47,7 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 800_000 },
     assert.ok(result.tokens_spent > 0);
     assert.ok(PROFILES.slice(1).includes(result.executed_by), result.executed_by);
     flown = true;
+    await readable(body.result.task.id, 'hello.txt', 'Hello from the fleet.');
   });
   assert.ok(flown, 'the fleet does no work: the other tests would only wait for it');
 

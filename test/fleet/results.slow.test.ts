@@ -83,12 +83,14 @@ test('a fix comes back as a branch that its caller reviews and takes, from a wor
   await t.test('nobody else reads it', async () => {
     const sent = JSON.parse((await run('send', FIX, '--to', 'neo', '-o', 'json')).stdout);
     const { url } = fleet.target('switch');
-    for (const [token, status] of [
-      [undefined, 401],
-      ['wrong', 401],
+    for (const [token, status, code] of [
+      [undefined, 401, 'UNAUTHENTICATED'],
+      ['wrong', 401, 'UNAUTHENTICATED'],
+      [await fleet.tokenOf('neo', 'switch'), 404, 'TASK_NOT_FOUND'],
     ] as const) {
       const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-      assert.equal((await fetch(`${url}/fleet/tasks/${sent.id}/diff`, { headers })).status, status);
+      const response = await fetch(`${url}/fleet/tasks/${sent.id}/diff`, { headers });
+      assert.deepEqual([response.status, JSON.parse(await response.text()).error.code], [status, code]);
     }
   });
 });

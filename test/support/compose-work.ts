@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { type ResultPart, resultUrl } from '@hermes-fleet/protocol/api';
 import type { ComposeFleet } from './compose.ts';
 import { ROOT, until } from './fleet.ts';
 import { call, dispatch, message, type Target } from './rpc.ts';
@@ -33,5 +35,22 @@ export function composeWork(fleet: Pick<ComposeFleet, 'untilInside'>, operator: 
   const running = (file: string): Promise<void> =>
     fleet.untilInside('neo', `ls /workspace/contexts/*/tree/${file}`);
 
-  return { submitted, send, ended, running };
+  /** Asserts that switch's published port serves the only file of a result, and its diff. */
+  const readable = async (id: string, path: string, content: string): Promise<void> => {
+    const read = async (part: ResultPart): Promise<string> => {
+      const headers = { authorization: `Bearer ${operator.token}` };
+      const response = await fetch(`${operator.url}${resultUrl(id, part)}`, {
+        headers,
+        signal: AbortSignal.timeout(60_000),
+      });
+      const text = await response.text();
+      assert.equal(response.status, 200, text);
+      return text;
+    };
+    assert.equal(await read({ kind: 'file', path }), `${content}\n`);
+    const diff = await read({ kind: 'diff', stat: false });
+    assert.ok(diff.startsWith(`diff --git a/${path} b/${path}\n`) && diff.endsWith(`\n+${content}\n`), diff);
+  };
+
+  return { submitted, send, ended, running, readable };
 }
