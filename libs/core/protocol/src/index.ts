@@ -11,6 +11,7 @@ export { type JsonMember, jsonAt, jsonMembers } from './wire/json-text.ts';
 export { mediaTypeOfName } from './wire/media-types.ts';
 export { isNestedDeeper, MAX_NESTING } from './wire/nesting.ts';
 export { fieldErrors, fieldPath } from './wire/parse.ts';
+export { cutTo, shownName } from './wire/shown-name.ts';
 export {
   answerVersion,
   HANDSHAKE_EXTENSION,

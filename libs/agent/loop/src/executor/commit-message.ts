@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
+import { cutTo } from '@hermes-fleet/protocol';
 import type { Evidence } from '@hermes-fleet/protocol/handshake';
 import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 import type { CommitAuthor } from '../config/commit-config.ts';
-import { cutTo } from '../messages/text.ts';
 import { harmless } from './harmless-text.ts';
 
 const WIDTH = 72;

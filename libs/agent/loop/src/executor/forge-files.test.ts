@@ -4,6 +4,8 @@ import { forgeFiles, forgeNextSteps } from './forge-files.ts';
 
 test('files that a forge runs, or that decide who may do what there, are named', () => {
   const named = [
+    '.github',
+    '.circleci',
     '.github/workflows/x.yml',
     '.github/actions/build/run.sh',
     '.github/CODEOWNERS',
@@ -41,7 +43,6 @@ test('ordinary files are not named', () => {
   const ordinary = [
     'guides/github.md',
     'src/.github.ts',
-    '.github',
     '.githubx/workflows/x.yml',
     'packages/a/.github/workflows/x.yml',
     'src/CODEOWNERS.ts',
@@ -64,6 +65,9 @@ test('ordinary files are not named', () => {
 test('the next step is one line, however many files there are and however long their paths', () => {
   assert.deepEqual(forgeNextSteps(['src/a.ts', '.github/workflows/x.yml', 'CODEOWNERS']), [
     'look at .github/workflows/x.yml, CODEOWNERS before you push: a forge runs what is there, or reads from it who may do what',
+  ]);
+  assert.deepEqual(forgeNextSteps(['.github/a\nb\u001b[2J\u202e.yml']), [
+    String.raw`look at ".github/a\nb\u001b[2J\u202e.yml" before you push: a forge runs what is there, or reads from it who may do what`,
   ]);
   const many = Array.from({ length: 5000 }, (_, index) => `.github/workflows/${index}${'x'.repeat(4000)}`);
   const [line = '', ...others] = forgeNextSteps(many);

@@ -1,6 +1,6 @@
-import { cutTo } from '../messages/text.ts';
+import { shownName } from '@hermes-fleet/protocol';
 
-/** Folders of the root whose files forges read. */
+/** Folders of the root whose files forges read. By its own name, a folder is a symbolic link or a submodule. */
 const FOLDERS: readonly string[] = [
   '.azure-pipelines',
   '.bitbucket',
@@ -43,7 +43,9 @@ const FILES: ReadonlySet<string> = new Set([
 const JENKINS = /(?:^|\/)Jenkinsfile$/;
 
 const isForgeFile = (path: string): boolean =>
-  FILES.has(path) || JENKINS.test(path) || FOLDERS.some((folder) => path.startsWith(`${folder}/`));
+  FILES.has(path) ||
+  JENKINS.test(path) ||
+  FOLDERS.some((folder) => path === folder || path.startsWith(`${folder}/`));
 
 /**
  * The paths, relative to the root, at which a forge or its CI finds something to run, or who may approve what. Case counts, as
@@ -57,7 +59,7 @@ const MAX_NAMED = 5;
 export function forgeNextSteps(filesChanged: readonly string[]): string[] {
   const found = forgeFiles(filesChanged);
   if (found.length === 0) return [];
-  const named = found.slice(0, MAX_NAMED).map((path) => cutTo(path, 100));
+  const named = found.slice(0, MAX_NAMED).map((path) => shownName(path, 100));
   const more = found.length - named.length;
   const files = `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   return [`look at ${files} before you push: a forge runs what is there, or reads from it who may do what`];

@@ -1,9 +1,66 @@
+/** Services that document `[skip <name>]` or `[<name> skip]`. */
+const SERVICES = [
+  'actions',
+  'appveyor',
+  'azp(?:ipelines)?',
+  'azure[ -]?pipelines?',
+  'cd',
+  'cf[ -]pages',
+  'chromatic',
+  'circle[ -]?ci',
+  'deploy',
+  'drone',
+  'eas',
+  'netlify',
+  'release',
+  'render',
+  'travis(?:[ -]?ci)?',
+  'vela',
+  'vercel',
+  'woodpecker',
+].join('|');
+
+/** Begins as the key of an issue does, and is none: UTF-8, SHA-256. */
+const STANDARD =
+  '(?:AES|BASE|CVE|CWE|ECMA|ES|GPT|HTTP|IEEE|IPV|ISO|MD|PEP|RFC|RSA|SHA|SSE|TLS|UCS|USB|UTF|WCAG)-';
+/** A key of Jira or Linear: PROJ-12. Case counts, or `step-2` would be one. */
+const KEY = String.raw`(?<![A-Za-z0-9])(?!${STANDARD})[A-Z][A-Z0-9_]+-\d+`;
+const WHOLE_KEY = new RegExp(`^${KEY}$`);
+
+const CLOSES =
+  '(?<![a-z0-9])(clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?|complet(?:e[sd]?|ing)|reopen(?:s|ed|ing)?)';
+/** #12, !12, web#12, acme/web#12, AB#12, GH-12, issue 12, an address of an issue, or what may be a key. */
+const ISSUE = [
+  String.raw`(?:(?:issues?|bugs?|tickets?)\s+)?(?:[\w.-]{1,100}(?:\/[\w./-]{1,100})?)?[#!]\d+`,
+  String.raw`(?:(?:issues?|bugs?|tickets?)\s+|GH-)\d+`,
+  String.raw`https?:\/\/\S{1,300}?\/(?:issues?|pull|merge_requests|work_items|browse|edit)\/(?:[a-z][a-z0-9_]*-)?\d+`,
+  String.raw`[a-z][a-z0-9_]+-\d+(?!\w)`,
+].join('|');
+
+type Words = string | ((match: string, ...groups: string[]) => string);
+
+/** A text such as `utf-8` stays. */
+const unlessNoKey =
+  (words: (closes: string, issue: string) => string): Words =>
+  (match, closes = '', issue = '') =>
+    /^[a-z][a-z0-9_]+-\d+$/i.test(issue.replace(MARKS, '')) &&
+    !issue.toUpperCase().startsWith('GH-') &&
+    !WHOLE_KEY.test(issue.replace(MARKS, ''))
+      ? match
+      : words(closes, issue);
+
+/** Marks of Markdown and brackets before an issue. */
+const MARKS = /^[*_~`[(<]+/;
+
 /** What forges obey in a commit message, and how it is reworded. */
-const REWORDED: readonly (readonly [RegExp, string])[] = [
-  // No checks for the commit: [skip ci], [ci-skip], [no ci], [skip azure pipelines], ***NO_CI***, skip-checks: true.
+const REWORDED: readonly (readonly [RegExp, Words])[] = [
+  // No checks for the commit: [skip ci], [ci-skip], [no ci], [azp skip]. GitLab also takes [skip_ci], Woodpecker [skipci].
   [
-    /\[+\s*(skip(?:[\s_-]+[a-z]{1,20}){1,3}|(?:[a-z]{1,20}[\s_-]+){1,3}skip|skipci|ciskip|no[\s_-]*ci)\s*\]+/gi,
-    '$1',
+    new RegExp(
+      String.raw`\[+\s*(skip[\s_-]*ci|ci[\s_-]*skip|no[\s-]+ci|skiprun|skip[\s-]+(?:${SERVICES})|(?:${SERVICES})[\s-]+skip)\s*\]+`,
+      'giu',
+    ),
+    '($1)',
   ],
   [/\*{3,}\s*(NO_CI)\s*\*{3,}/gi, '$1'],
   [/(skip-checks)(?:\s*:)+\s*(true)/gi, '$1 $2'],
@@ -12,11 +69,17 @@ const REWORDED: readonly (readonly [RegExp, string])[] = [
     /((?:signed-off|co-authored|co-developed|authored|committed|reviewed|acked|approved|tested|reported|suggested|helped|merged|pushed)-by|fleet-task)(?:\s*:)+/gi,
     '$1',
   ],
-  // Keywords that close an issue: Fixes #12, closes acme/web#12, resolves https://forge.example/acme/web/issues/12.
+  // Keywords that close an issue: Fixes #12, closes acme/web#12, Fixes AB#12, Closes PROJ-12, closes: [#12](…).
   [
-    /(?<![a-z0-9])(clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):?\s*((?:issues?\s+)?(?:[\w.-]{1,100}\/[\w./-]{1,100})?(?:#|\bGH-)\d+|https?:\/\/\S{1,300}?\/(?:issues|pull|merge_requests|work_items)\/\d+)/gi,
-    '$1 (see $2)',
+    new RegExp(String.raw`${CLOSES}(?:\s*:\s*|\s+|(?=[#!]))(${ISSUE})`, 'giu'),
+    unlessNoKey((closes, issue) => `${closes} (see ${issue})`),
   ],
+  [
+    new RegExp(String.raw`${CLOSES}\s*:?\s*([*_~\x60\[\(<]+(?:${ISSUE}))`, 'giu'),
+    unlessNoKey((closes, issue) => `${closes}: see ${issue}`),
+  ],
+  // Smart commits of Jira: PROJ-12 #close, PROJ-12 some words #time 2d.
+  [new RegExp(String.raw`(?<=${KEY}(?!\d).*\s)#(?=[A-Za-z])`, 'g'), ''],
 ];
 
 /**
@@ -24,7 +87,17 @@ const REWORDED: readonly (readonly [RegExp, string])[] = [
  * else stays as it is, also `@name`: it cannot be told from a decorator or the scope of a package.
  */
 export function harmless(text: string): string {
-  const next = REWORDED.reduce((known, [what, words]) => known.replace(what, words), text);
+  const next = REWORDED.reduce((known, [what, words]) => replaced(known, what, words), text);
   // Without its inner brackets, `[skip [no ci]]` is one again.
   return next === text ? text : harmless(next);
 }
+
+const replaced = (text: string, what: RegExp, words: Words): string =>
+  typeof words === 'string' ? text.replace(what, words) : text.replace(what, words);
+
+/**
+ * The line without a command for GitLab at its start, such as `/approve`: the description of a merge request may begin as the
+ * message of its commit, and whoever submits it runs the commands. A path with a folder, `/etc/hosts`, is none.
+ */
+export const withoutCommand = (line: string): string =>
+  line.replace(/^(\s*)(\/[a-z][\w-]*)(?=\s|$)/i, '$1`$2`');

@@ -1,5 +1,5 @@
+import { cutTo } from '@hermes-fleet/protocol';
 import type { Unverified } from '../messages/follow-up-prompts.ts';
-import { cutTo } from '../messages/text.ts';
 import type { Verified } from '../run/guards.ts';
 import type { JournalEntry } from '../run/run-state.ts';
 import { type Effect, effectsOf, filesGiven } from './commands/effects.ts';

@@ -1,9 +1,10 @@
 import type { Resolve } from '@hermes-fleet/net';
+import { shownName } from '@hermes-fleet/protocol';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import { type AdmittedTask, type Clock, type Log, ToolError, taskFields } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import { type Attached, byLength, type DataPart, typeOf } from '../prompt/attached.ts';
-import { dataLine, dataName } from '../prompt/untrusted-data.ts';
+import { dataLine } from '../prompt/untrusted-data.ts';
 import { placeFiles } from './place-files.ts';
 import { type FileLimits, type ReceivedFile, readFiles, UnreadableFile } from './read-files.ts';
 
@@ -42,7 +43,7 @@ export async function receive(
       data: shown,
       files: files.map(
         ({ path, mediaType, size }) =>
-          `${dataName(path, MAX_PATH_CHARS)} (${dataLine(mediaType, MAX_TYPE_CHARS)}, ${size} bytes)`,
+          `${shownName(path, MAX_PATH_CHARS)} (${dataLine(mediaType, MAX_TYPE_CHARS)}, ${size} bytes)`,
       ),
     };
   } catch (error) {

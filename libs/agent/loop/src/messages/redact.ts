@@ -1,4 +1,4 @@
-import { cutTo } from './text.ts';
+import { cutTo } from '@hermes-fleet/protocol';
 
 const MAX_CHARS = 200;
 const REDACTED = '[redacted]';

@@ -1,6 +1,4 @@
-/** Cuts a text to so many characters. */
-export const cutTo = (text: string, maxChars: number): string =>
-  text.length > maxChars ? `${text.slice(0, maxChars)}…` : text;
+import { cutTo } from '@hermes-fleet/protocol';
 
 /** Cuts a detail for the journal, a message or a log line to 500 characters. */
 export const cut = (text: string): string => cutTo(text, 500);

@@ -1,5 +1,5 @@
+import { cutTo } from '@hermes-fleet/protocol';
 import { letterPairs, sharedPairs } from './letter-pairs.ts';
-import { cutTo } from './text.ts';
 
 /** Names of such tools in other agents, which models have learnt, as `plainly` writes them; by our own name. */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {

@@ -11,7 +11,7 @@ export type DataPart = Extract<MessagePart, { kind: 'data' }>;
 /** The data to show with a brief, and its files by their place in the workspace. */
 export interface Attached {
   readonly data: readonly DataPart[];
-  /** One line for each file: a `dataName` and what is known about it. */
+  /** One line for each file: a `shownName` and what is known about it. */
   readonly files: readonly string[];
 }
 

@@ -1,5 +1,6 @@
+import { shownName } from '@hermes-fleet/protocol';
 import type { CommittedFiles } from '@hermes-fleet/workspace';
-import { dataName, shownText } from './untrusted-data.ts';
+import { shownText } from './untrusted-data.ts';
 import type { FactsOptions } from './workspace-facts.ts';
 
 /** In a folder with both, the first one counts. */
@@ -53,7 +54,7 @@ async function sectionOf(files: CommittedFiles, maxChars: number): Promise<strin
       ? text
       : `${wholeLines(text, left)}\n[cut: the file has ${found.bytes} bytes; read the rest of it]`;
     blocks.push(
-      `<project-instructions file=${JSON.stringify(dataName(path, MAX_PATH_CHARS))}>\n${shown}\n</project-instructions>`,
+      `<project-instructions file=${JSON.stringify(shownName(path, MAX_PATH_CHARS))}>\n${shown}\n</project-instructions>`,
     );
     left -= Math.min(left, text.length);
   }
@@ -68,7 +69,7 @@ const HOW =
 
 function named(paths: readonly string[]): string[] {
   if (paths.length === 0) return [];
-  const shown = paths.slice(0, MAX_FILES).map((path) => dataName(path, MAX_PATH_CHARS));
+  const shown = paths.slice(0, MAX_FILES).map((path) => shownName(path, MAX_PATH_CHARS));
   const more = paths.length > MAX_FILES ? ` and ${paths.length - MAX_FILES} more` : '';
   return [
     `Read before you change files in their folders or below, and work as they say: ${shown.join(', ')}${more}.`,

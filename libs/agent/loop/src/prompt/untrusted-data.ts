@@ -1,3 +1,5 @@
+import { cutTo } from '@hermes-fleet/protocol';
+
 /** Control and format characters, line separators, and everything else that is invisible. */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
@@ -10,21 +12,7 @@ export function dataLine(text: string, maxChars: number): string {
     .replaceAll('<', '‹')
     .replaceAll('>', '›')
     .trim();
-  return shortened(line, maxChars);
-}
-
-const PLAIN = /^[^\p{C}\p{Zl}\p{Zp}<>"\\`]+$/u;
-const UNSAFE = /[\p{C}\p{Zl}\p{Zp}<>`]/gu;
-
-/** Renders the name of a file or branch in one line: a plain name as it is, any other as a JSON string. */
-export function dataName(name: string, maxChars: number): string {
-  const short = shortened(name, maxChars);
-  if (PLAIN.test(short)) return short;
-  return JSON.stringify(short).replace(UNSAFE, (char) =>
-    [...Array(char.length).keys()]
-      .map((at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`)
-      .join(''),
-  );
+  return cutTo(line, maxChars);
 }
 
 const HIDDEN_IN_LINE = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}]/gu;
@@ -34,9 +22,6 @@ const TAGS = /<(?=\/?(?:data|task|project-instructions)\b)/gi;
 export const shownText = (text: string): string =>
   text.replace(/\r\n?/g, '\n').replace(HIDDEN_IN_LINE, '').replace(TAGS, '‹').trim();
 
-/** Marks lines as data that are not instructions. Each must be a `dataLine` or a `dataName`. */
+/** Marks lines as data that are not instructions. Each must be a `dataLine` or a `shownName`. */
 export const dataBlock = (about: string, lines: readonly string[]): string =>
   `<data about="${about}">\n${lines.join('\n')}\n</data>`;
-
-const shortened = (text: string, maxChars: number): string =>
-  text.length > maxChars ? `${text.slice(0, maxChars).toWellFormed()}…` : text;

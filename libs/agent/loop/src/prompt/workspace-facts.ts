@@ -1,10 +1,11 @@
 import type { Dirent } from 'node:fs';
+import { shownName } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type AnchoredFiles, createGit, LEFT_OUT, type Workspace } from '@hermes-fleet/workspace';
 import { readWhole } from '../tools/files/text-file.ts';
 import { PROGRESS_FILE, readProgress } from '../tools/progress.ts';
 import { projectLines } from './project.ts';
-import { dataBlock, dataLine, dataName } from './untrusted-data.ts';
+import { dataBlock, dataLine } from './untrusted-data.ts';
 
 const MAX_ENTRIES = 20;
 const MAX_NAME_CHARS = 60;
@@ -45,7 +46,7 @@ export async function workspaceFacts(options: FactsOptions): Promise<WorkspaceFa
   const project = await projectLines({ names, read: (name) => readSmallFile(files, name) });
   signal.throwIfAborted();
   return {
-    branch: dataName(workspace.branch, MAX_NAME_CHARS),
+    branch: shownName(workspace.branch, MAX_NAME_CHARS),
     uncommitted,
     entries: entryLines(top),
     project: project.slice(0, MAX_PROJECTS),
@@ -75,7 +76,7 @@ function entryLines(top: readonly Dirent[]): string[] {
   const shown = top.filter(({ name }) => !name.startsWith('.'));
   const lines = shown
     .slice(0, MAX_ENTRIES)
-    .map((entry) => `- ${dataName(entry.name, MAX_NAME_CHARS)}${entry.isDirectory() ? '/' : ''}`);
+    .map((entry) => `- ${shownName(entry.name, MAX_NAME_CHARS)}${entry.isDirectory() ? '/' : ''}`);
   const rest = shown.length - lines.length;
   return rest > 0 ? [...lines, `... and ${rest} more`] : lines;
 }

@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
-import { cutTo } from '../messages/text.ts';
+import { cutTo, isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 
 /** An answered tool call of the conversation. */
 export interface PastCall {

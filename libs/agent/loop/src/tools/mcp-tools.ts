@@ -1,5 +1,5 @@
 import type { McpPool, McpServerConfig, McpTool } from '@hermes-fleet/mcp';
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '@hermes-fleet/protocol';
+import { cutTo, isJsonObject, type JsonObject, type JsonValue, parseJson } from '@hermes-fleet/protocol';
 import {
   type AdmittedTask,
   type Clock,
@@ -13,7 +13,6 @@ import {
 } from '@hermes-fleet/protocol/ports';
 import { throughProxy, type Workspace } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import { cutTo } from '../messages/text.ts';
 import type { AllowedNetwork } from '../network/allowed-network.ts';
 import { SchemaProblem, type SentSchema, sentSchema } from '../run/sent-schema.ts';
 import { inMcpSpan } from '../run/spans.ts';

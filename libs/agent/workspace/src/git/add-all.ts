@@ -1,3 +1,4 @@
+import { shownName } from '@hermes-fleet/protocol';
 import { LEFT_OUT } from './diff.ts';
 import type { Git, GitPlace } from './git.ts';
 
@@ -9,11 +10,13 @@ export interface Uncommitted {
 }
 
 const MAX_NAMED = 5;
+const MAX_NAME_CHARS = 200;
 
-/** The first paths of a list, and how many more there are. */
+/** The first paths of a list in one line, and how many more there are. */
 export function named(paths: readonly string[]): string {
   const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
-  return `${paths.slice(0, MAX_NAMED).join(', ')}${more}`;
+  const first = paths.slice(0, MAX_NAMED).map((path) => shownName(path, MAX_NAME_CHARS));
+  return `${first.join(', ')}${more}`;
 }
 
 /**

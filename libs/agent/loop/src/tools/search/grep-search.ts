@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { cutTo } from '../../messages/text.ts';
+import { cutTo } from '@hermes-fleet/protocol';
 
 /** The open directory or file to search; a symlink planted later cannot replace it. */
 export interface GrepPlace {
