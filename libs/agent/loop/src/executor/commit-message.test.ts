@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import type { RunOutcome } from '@hermes-fleet/protocol/ports';
-import { tempDir } from '@hermes-fleet/protocol/testing';
-import fc from 'fast-check';
 import { commitMessage } from './commit-message.ts';
 
 const done = (text: string, more: Partial<RunOutcome> = {}) => ({ status: 'done' as const, text, ...more });
@@ -35,6 +32,8 @@ test('the subject is the first line that says something, as a person would write
     [`a${'🙂'.repeat(100)}`, `a${'🙂'.repeat(70)}…`],
     [`${'ü'.repeat(72)}.`, 'ü'.repeat(72)],
     ['Red \u001b[31mtext\u001b[0m\twith\u0000 \u202econtrols', 'Red text with controls'],
+    ['[fix]\nre: [wip]\nMended it.', 'Mended it'],
+    ['[fix]', 'Task task-1'],
     ['', 'Task task-1'],
     ['…', 'Task task-1'],
   ] as const)
@@ -105,128 +104,28 @@ test('a result that is not done says so, and evidence says how it was checked', 
   );
 });
 
-/** Pieces of which hostile texts are made. */
-const PIECES = [
-  '[skip ci]',
-  '[ci skip]',
-  '[Skip-CI]',
-  '[no ci]',
-  '[skip [no ci]]',
-  '[**skip** ci]',
-  '[skip\u0000 ci]',
-  '***NO_CI***',
-  'skip-checks: true',
-  'skip-checks:: true',
-  'Signed-off-by: Ann <a@b.example>',
-  'Co-authored-by: Ann <a@b.example>',
-  'Fleet-Task: other',
-  'Team: other',
-  '(cherry picked from commit 1234)',
-  '---',
-  '--- a/x',
-  '# ------------------------ >8 ------------------------',
-  'Conflicts:',
-  'Fixes #12',
-  'closes: acme/web#1',
-  'fix#12x',
-  '# heading',
-  '```',
-  '\t',
-  '\n',
-  '\n\n',
-  '\r\n',
-  '\r',
-  ' ',
-  '\u2028',
-  '\ud800',
-  '\uffff',
-  '🙂',
-  '. A',
-  '- ',
-  '**',
-  '@ann',
-  'word',
-  'x'.repeat(80),
-  'a '.repeat(40),
-  ':',
-  '[',
-  ']',
-];
-const anyText = fc
-  .array(
-    fc.oneof(
-      { weight: 3, arbitrary: fc.constantFrom(...PIECES) },
-      { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
-    ),
-    { maxLength: 30 },
-  )
-  .map((parts) => parts.join(''));
-const anyOptions = fc.record({
-  taskId: anyText.map((text) => `id ${text}`),
-  result: fc.record({
-    status: fc.constantFrom('done' as const, 'partial' as const, 'error' as const),
-    text: anyText,
-    remaining: fc.array(anyText, { maxLength: 12 }),
-    evidence: fc.array(
-      fc.record({
-        kind: fc.constantFrom('command' as const, 'claimed' as const),
-        detail: anyText,
-        exitCode: fc.constant(0),
-      }),
-      { maxLength: 12 },
-    ),
-  }),
-  trailers: fc.constantFrom<Readonly<Record<string, string>>>({}, { Team: 'web', 'Change-Id': 'I1' }),
-  signOff: fc.constantFrom(undefined, { name: 'Acme', email: 'bot@acme.example' }),
-});
-
-test('git reads any message as one subject and our trailers alone', (t) => {
-  const cwd = tempDir(t);
-  const git = (args: readonly string[], input = ''): string =>
-    execFileSync('git', args, {
-      cwd,
-      input,
-      encoding: 'utf8',
-      env: {
-        PATH: process.env.PATH,
-        HOME: cwd,
-        GIT_CONFIG_NOSYSTEM: '1',
-        GIT_AUTHOR_NAME: 'a',
-        GIT_AUTHOR_EMAIL: 'a',
-        GIT_COMMITTER_NAME: 'a',
-        GIT_COMMITTER_EMAIL: 'a',
-      },
-    });
-  git(['init', '--quiet']);
-  const tree = git(['mktree']).trim();
-  fc.assert(
-    fc.property(anyOptions, (options) => {
-      const commit = git(['commit-tree', tree], commitMessage(options)).trim();
-      const [subject = '', message = ''] = git(['log', '-1', '--format=%s%x00%B', commit]).split('\0');
-      assert.ok(subject !== '' && Array.from(subject).length <= 72, subject);
-      assert.equal(message.split('\n')[0], subject);
-      const [task, ...others] = git(['interpret-trailers', '--parse'], message).trim().split('\n');
-      assert.match(task ?? '', /^Fleet-Task: id/);
-      const expected = Object.entries(options.trailers).map(([name, value]) => `${name}: ${value}`);
-      assert.deepEqual(others, [
-        ...expected,
-        ...(options.signOff ? ['Signed-off-by: Acme <bot@acme.example>'] : []),
-      ]);
-    }),
-    { numRuns: 40 },
-  );
-});
-
-test('no message keeps checks from running, closes an issue, or speaks for somebody', () => {
-  fc.assert(
-    fc.property(anyOptions, (options) => {
-      const message = commitMessage({ ...options, signOff: undefined });
-      assert.doesNotMatch(message, /\[(?:skip[ -]ci|ci[ -]skip|no ci)\]|\*{3}NO_CI\*{3}|skip-checks: ?true/i);
-      assert.doesNotMatch(message, /(?<![a-z0-9])(?:fix(?:es)?|closes):?\s*(?:acme\/web)?#\d/i);
-      assert.doesNotMatch(message, /(?:signed-off|co-authored)-by:/i);
-      assert.deepEqual(message.match(/^Fleet-Task:/gim)?.length, 1);
-    }),
-  );
+test('what a forge obeys is reworded so that it can be read', () => {
+  for (const [text, reworded] of [
+    ['Now [skip netlify] and x[skip ci].', 'Now (skip netlify) and x(skip ci).'],
+    ['[azurepipelines skip] [CI SKIP] [skip travis-ci]', '(azurepipelines skip) (CI SKIP) (skip travis-ci)'],
+    ['Fixes AB#123, closes PROJ-12.', 'Fixes (see AB#123), closes (see PROJ-12).'],
+    ['fixes ENG-3; reopens #4; fixes bug 5', 'fixes (see ENG-3); reopens (see #4); fixes (see bug 5)'],
+    ['Fixes https://linear.example/a/issue/ENG-3/x.', 'Fixes (see https://linear.example/a/issue/ENG-3/x).'],
+    [
+      'closes: [#12](https://a.example), fixes **#1**',
+      'closes: see [#12](https://a.example), fixes: see **#1**',
+    ],
+    ['fix fix#12', 'fix (see fix (see #12))'],
+    ['PROJ-1 #close', 'PROJ-1 close'],
+    ['PROJ-1 as well #time 2d #done', 'PROJ-1 as well time 2d done'],
+    ['/approve', '`/approve`'],
+    ['  /tag v9', '  `/tag` v9'],
+    [`- ${'word '.repeat(14)}/merge now`, `- ${'word '.repeat(14).trim()}\n  \`/merge\` now`],
+    ['diff -u a b', ' diff -u a b'],
+    ['Date: today', ' Date: today'],
+    ['---- 8< ----', '---- 8 < ----'],
+  ] as const)
+    assert.equal(bodyOf(done(`Subject\n${text}`)), reworded);
 });
 
 test('ordinary text stays as it is', () => {
@@ -235,6 +134,10 @@ test('ordinary text stays as it is', () => {
     'The decorator `@Injectable` and @types/node; mail ann@acme.example, see #12 and acme/web#3.',
     'const [skip, take] = page; items[no]; [skipped] 2 tests; sort-by: name',
     'This fixes the race. Closed 3 files: see https://forge.example/acme/web/issues/3',
+    'rows[to_skip], opts[skip_tests], a[no_ci]; if (size >8) x--; PROJ-1 and C# stay',
+    'Fixes UTF-8 names, closed step-2, fixture#1; implements SHA-256 with #include',
+    '/etc/hosts is read, and',
+    '/usr/bin/x runs. From: here on. An Index: of names',
     '-- a signature',
   ];
   assert.equal(bodyOf(done(text.join('\n'))).replace(/\s+/g, ' '), text.slice(1).join(' '));

@@ -3,7 +3,7 @@ import { cutTo } from '@hermes-fleet/protocol';
 import type { Evidence } from '@hermes-fleet/protocol/handshake';
 import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 import type { CommitAuthor } from '../config/commit-config.ts';
-import { harmless } from './harmless-text.ts';
+import { harmless, withoutCommand } from './harmless-text.ts';
 
 const WIDTH = 72;
 const MAX_TEXT_CHARS = 8_000;
@@ -47,16 +47,22 @@ const clean = (text: string): string =>
     .replaceAll('\t', '  ')
     .replace(/[^\P{Cc}\n]|\p{Bidi_Control}|\p{Noncharacter_Code_Point}/gu, '');
 
-const oneLine = (text: string): string => harmless(clean(text).replace(/\s+/g, ' ').trim());
+const oneLine = (text: string): string =>
+  harmless(clean(cutTo(text, MAX_TEXT_CHARS)).replace(/\s+/g, ' ').trim());
 
 /** A heading that says nothing of the work. */
 const HEADING =
   /^(?:(?:final )?(?:summary|answer|report)|results?|outcome|(?:all )?done|changes(?: made)?)!?$/i;
 
+/** Parts of a subject that `git am` leaves out at its start. */
+const LABELS = /\[[^\]]*\]|re:/gi;
+
 /** The subject: the first line that says something, or its first sentence where it is too long. `rest` has what it leaves out. */
 function split(text: string): { readonly subject: string; readonly rest: string } {
   const lines = text.split('\n');
-  const says = lines.map((line) => /[\p{L}\p{N}]/u.test(line) && !/^\s*(?:```|~~~)/.test(line));
+  const says = lines.map(
+    (line) => /[\p{L}\p{N}]/u.test(unmarked(line).replace(LABELS, '')) && !/^\s*(?:```|~~~)/.test(line),
+  );
   const first = says.indexOf(true);
   const second = says.indexOf(true, first + 1);
   const at = second !== -1 && HEADING.test(unended(unmarked(lines[first] ?? ''))) ? second : first;
@@ -74,8 +80,12 @@ function split(text: string): { readonly subject: string; readonly rest: string 
 
 /** A line without the marks of a heading, a list, a quotation, a rule or bold text. */
 const unmarked = (line: string): string =>
-  oneLine(
-    line.replace(/\*\*(.+?)\*\*/g, '$1').replace(/^(?:\s|#{1,6}\s|>|[-*+]\s|-{3,}(?=\s)|\d{1,3}[.)]\s)*/, ''),
+  withoutCommand(
+    oneLine(
+      line
+        .replace(/\*\*(.+?)\*\*/g, '$1')
+        .replace(/^(?:\s|#{1,6}\s|>|[-*+]\s|-{3,}(?=\s)|\d{1,3}[.)]\s)*/, ''),
+    ),
   );
 
 const unended = (line: string): string => line.replace(/[\s.:。]+$/, '');
@@ -122,22 +132,35 @@ function list(title: string, entries: readonly string[], more: string): string {
   return [title, ...lines, ...(more === '' ? [] : [`- and ${more}`])].join('\n');
 }
 
-/** Harmless, wrapped, and without lines at which git would end the message. */
+/** Lines at which `git am` begins the patch or another mail. */
+const ENDS = /^(?:diff -|Index: |---(?:\s|$)|>?From )/;
+/** Lines that it reads as headers of the mail at the start of the body. */
+const HEADER = /^(?=(?:From|Date|Subject):|\[PATCH\])/i;
+
+/** Harmless, wrapped, and without lines at which git would end the message or take the author from it. */
 function paragraph(text: string): string {
   let isFenced = false;
   const lines = harmless(text.toWellFormed())
     .split('\n')
+    .map(withoutCommand)
     .flatMap((line) => {
       const isFence = /^\s*(?:```|~~~)/.test(line);
       if (isFence) isFenced = !isFenced;
       return isFence || isFenced ? [line.trimEnd()] : wrapped(line);
     });
-  // A patch begins at `--- `, and below scissors is what `git commit --verbose` shows.
   return lines
-    .map((line) => (/^(?:---(?:\s|$)|# -+ >8)/.test(line) ? ` ${line}` : line))
+    .map((line) => withoutScissors(ENDS.test(line) ? ` ${line}` : line))
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
-    .replace(/^\n+|\s+$/g, '');
+    .replace(/^\n+|\s+$/g, '')
+    .replace(HEADER, ' ');
+}
+
+/** Without the scissors of `-- >8 --`, at which `git am --scissors` and an editor of messages cut, in a line that is mostly of such. */
+function withoutScissors(line: string): string {
+  const marks = line.match(/-|>8|8<|>%|%</g)?.join('') ?? '';
+  if (!/[8%]/.test(marks) || marks.length * 6 < line.length) return line;
+  return line.replace(/>(?=[8%])|[8%](?=<)/g, '$& ');
 }
 
 /** The lines of a line. Those after the first begin below the text of a list's entry. */
@@ -151,7 +174,7 @@ function wrapped(line: string): string[] {
   for (const word of words) {
     const longer = `${current} ${word}`;
     if (widthOf(longer) > WIDTH) lines.push(current);
-    current = widthOf(longer) > WIDTH ? ' '.repeat(lead.length) + word : longer;
+    current = widthOf(longer) > WIDTH ? withoutCommand(' '.repeat(lead.length) + word) : longer;
   }
   return [...lines, current.trimEnd()];
 }

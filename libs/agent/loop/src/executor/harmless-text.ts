@@ -24,40 +24,35 @@ const SERVICES = [
 const STANDARD =
   '(?:AES|BASE|CVE|CWE|ECMA|ES|GPT|HTTP|IEEE|IPV|ISO|MD|PEP|RFC|RSA|SHA|SSE|TLS|UCS|USB|UTF|WCAG)-';
 /** A key of Jira or Linear: PROJ-12. Case counts, or `step-2` would be one. */
-const KEY = String.raw`(?<![A-Za-z0-9])(?!${STANDARD})[A-Z][A-Z0-9_]+-\d+`;
-const WHOLE_KEY = new RegExp(`^${KEY}$`);
+const KEY = String.raw`(?-i:(?<![A-Za-z0-9])(?!${STANDARD})[A-Z][A-Z0-9_]+-\d+)`;
 
-const CLOSES =
-  '(?<![a-z0-9])(clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?|complet(?:e[sd]?|ing)|reopen(?:s|ed|ing)?)';
-/** #12, !12, web#12, acme/web#12, AB#12, GH-12, issue 12, an address of an issue, or what may be a key. */
-const ISSUE = [
-  String.raw`(?:(?:issues?|bugs?|tickets?)\s+)?(?:[\w.-]{1,100}(?:\/[\w./-]{1,100})?)?[#!]\d+`,
-  String.raw`(?:(?:issues?|bugs?|tickets?)\s+|GH-)\d+`,
-  String.raw`https?:\/\/\S{1,300}?\/(?:issues?|pull|merge_requests|work_items|browse|edit)\/(?:[a-z][a-z0-9_]*-)?\d+`,
-  String.raw`[a-z][a-z0-9_]+-\d+(?!\w)`,
+const CLOSES = [
+  'clos(?:e[sd]?|ing)',
+  'complet(?:e[sd]?|ing)',
+  'fix(?:e[sd]|ing)?',
+  'implement(?:s|ed|ing)?',
+  'reopen(?:s|ed|ing)?',
+  'resolv(?:e[sd]?|ing)',
 ].join('|');
 
-type Words = string | ((match: string, ...groups: string[]) => string);
+/** #12, !12, web#12, acme/web#12, AB#12, GH-12, issue 12, PROJ-12, or an address. */
+const ISSUE = [
+  String.raw`(?:(?:issues?|bugs?|tickets?)\s+)?(?:[\w.\-]{1,100}(?:\/[\w.\/\-]{1,100})?)?[#!]\d+`,
+  String.raw`(?:(?:issues?|bugs?|tickets?)\s+|GH-)\d+`,
+  String.raw`https?:\/\/\S{1,300}?\/(?:issues?|pull|merge_requests|work_items|browse|edit)\/(?:\w+-)?\d+(?:[\/?#][\w\/?#=&.\-]*[\w\/])?`,
+  KEY,
+].join('|');
 
-/** A text such as `utf-8` stays. */
-const unlessNoKey =
-  (words: (closes: string, issue: string) => string): Words =>
-  (match, closes = '', issue = '') =>
-    /^[a-z][a-z0-9_]+-\d+$/i.test(issue.replace(MARKS, '')) &&
-    !issue.toUpperCase().startsWith('GH-') &&
-    !WHOLE_KEY.test(issue.replace(MARKS, ''))
-      ? match
-      : words(closes, issue);
-
-/** Marks of Markdown and brackets before an issue. */
-const MARKS = /^[*_~`[(<]+/;
+const CLOSING = `(?<![a-z0-9])(${CLOSES})`;
 
 /** What forges obey in a commit message, and how it is reworded. */
-const REWORDED: readonly (readonly [RegExp, Words])[] = [
+const REWORDED: readonly (readonly [RegExp, string])[] = [
+  // Smart commits of Jira: PROJ-12 #close, PROJ-12 some words #time 2d.
+  [new RegExp(String.raw`(?<=${KEY}(?!\d).*\s)#(?=[A-Za-z])`, 'g'), ''],
   // No checks for the commit: [skip ci], [ci-skip], [no ci], [azp skip]. GitLab also takes [skip_ci], Woodpecker [skipci].
   [
     new RegExp(
-      String.raw`\[+\s*(skip[\s_-]*ci|ci[\s_-]*skip|no[\s-]+ci|skiprun|skip[\s-]+(?:${SERVICES})|(?:${SERVICES})[\s-]+skip)\s*\]+`,
+      String.raw`\[\s*(skip[\s_-]*ci|ci[\s_-]*skip|no[\s-]+ci|skiprun|skip[\s-]+(?:${SERVICES})|(?:${SERVICES})[\s-]+skip)\s*\]`,
       'giu',
     ),
     '($1)',
@@ -70,16 +65,8 @@ const REWORDED: readonly (readonly [RegExp, Words])[] = [
     '$1',
   ],
   // Keywords that close an issue: Fixes #12, closes acme/web#12, Fixes AB#12, Closes PROJ-12, closes: [#12](…).
-  [
-    new RegExp(String.raw`${CLOSES}(?:\s*:\s*|\s+|(?=[#!]))(${ISSUE})`, 'giu'),
-    unlessNoKey((closes, issue) => `${closes} (see ${issue})`),
-  ],
-  [
-    new RegExp(String.raw`${CLOSES}\s*:?\s*([*_~\x60\[\(<]+(?:${ISSUE}))`, 'giu'),
-    unlessNoKey((closes, issue) => `${closes}: see ${issue}`),
-  ],
-  // Smart commits of Jira: PROJ-12 #close, PROJ-12 some words #time 2d.
-  [new RegExp(String.raw`(?<=${KEY}(?!\d).*\s)#(?=[A-Za-z])`, 'g'), ''],
+  [new RegExp(String.raw`${CLOSING}(?:\s*:\s*|\s+|(?=[#!]))(${ISSUE})`, 'giu'), '$1 (see $2)'],
+  [new RegExp(String.raw`${CLOSING}\s*:?\s*([*_~\x60\[\(<]+(?:${ISSUE}))`, 'giu'), '$1: see $2'],
 ];
 
 /**
@@ -87,13 +74,10 @@ const REWORDED: readonly (readonly [RegExp, Words])[] = [
  * else stays as it is, also `@name`: it cannot be told from a decorator or the scope of a package.
  */
 export function harmless(text: string): string {
-  const next = REWORDED.reduce((known, [what, words]) => replaced(known, what, words), text);
-  // Without its inner brackets, `[skip [no ci]]` is one again.
+  const next = REWORDED.reduce((known, [what, words]) => known.replace(what, words), text);
+  // What one closes may close the next: fix fix#12.
   return next === text ? text : harmless(next);
 }
-
-const replaced = (text: string, what: RegExp, words: Words): string =>
-  typeof words === 'string' ? text.replace(what, words) : text.replace(what, words);
 
 /**
  * The line without a command for GitLab at its start, such as `/approve`: the description of a merge request may begin as the

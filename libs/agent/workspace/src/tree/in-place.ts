@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FleetError } from '@hermes-fleet/protocol';
+import { cutTo, FleetError, shownName } from '@hermes-fleet/protocol';
 import { dirtyTree, MET, type Unmet, unmet } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
 import { type Confinement, makeSharedDirectory, type Reach } from '../confinement/confinement.ts';
@@ -40,9 +40,8 @@ const ALL_FILES = ['--untracked-files=normal'];
 export async function inPlaceState(git: Git, place: GitPlace): Promise<RepoState> {
   const { branch, changed } = await treeState(git, place, ALL_FILES);
   if (changed.length === 0) return { branch, clean: true };
-  const names = named(changed);
-  const files = names.length > MAX_NAMES ? `${names.slice(0, MAX_NAMES)}…` : names;
-  return { branch, clean: false, uncommitted: `${place.cwd} is dirty (branch ${branch}; changed: ${files})` };
+  const where = `${place.cwd} is dirty (branch ${shownName(branch, 100)}; changed: `;
+  return { branch, clean: false, uncommitted: `${where}${cutTo(named(changed), MAX_NAMES)})` };
 }
 
 /** Bounds what a refusal says of the changed files, characters. */
