@@ -195,7 +195,7 @@ test('every view over a live fleet with mixed traffic, which goes on while NATS,
     const sent = await cli('send', 'Again.', '--to', 'neo', '-o', 'json');
     assert.equal(JSON.parse(sent.stdout).state, 'completed', 'the fleet needs no console');
     const away = await cli('console');
-    assert.match(away.stderr, /console does not answer at .*: connection refused.*\nhint: make up starts/);
+    assert.match(away.stderr, /console does not answer at .*: connection refused.*\nhint: make ps shows/);
     await fleet.up();
     await page.locator('[data-status=live]').waitFor();
     await openView(page, `tasks/switch/${ids.get('release-notes')}`);

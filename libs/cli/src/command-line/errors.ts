@@ -12,7 +12,7 @@ type Hints = Readonly<Partial<Record<ErrorCode, string>>>;
 const HINTS: Hints = {
   UNAUTHENTICATED:
     'fleet token prints the token of the operator, which FLEET_TOKEN replaces; after keys rotate, restart the services',
-  PEER_UNREACHABLE: 'make up starts the fleet where it does not run',
+  PEER_UNREACHABLE: 'make ps shows what of the fleet runs, and make up starts it',
   TASK_NOT_FOUND: 'fleet tasks lists your tasks',
   TASK_NOT_CANCELABLE: 'fleet task <id> shows its result',
 };

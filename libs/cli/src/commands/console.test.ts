@@ -78,9 +78,15 @@ test('a console that is away, or refuses, or has no keys is an error that says w
   await once(closed, 'close');
   const away = await fleet(['console', '--dir', refused.dir, '--port-offset', String(port - 9224)]);
   assert.deepEqual([away.code, away.stdout], [1, '']);
-  assert.match(away.stderr, /^fleet: console does not answer at .*\nhint: make up starts the fleet/);
+  assert.match(
+    away.stderr,
+    /^fleet: console does not answer at .*\nhint: make ps shows what of the fleet runs/,
+  );
   const none = await fleet(['console', '--dir', tempDir(t)]);
-  assert.match(none.stderr, /^fleet: the console has no keys in .*\nhint: make up starts the fleet .*\n$/);
+  assert.match(
+    none.stderr,
+    /^fleet: the console has no keys in .*\nhint: make ps shows what of the fleet runs.*\n$/,
+  );
 });
 
 test('a link is opened by the program of the desktop, and not without a display', async (t) => {

@@ -16,6 +16,6 @@ test('events ends with one line when NATS does not answer, also with --follow, a
   const empty = await fleet(['events', '--dir', tempDir(t)]);
   assert.match(
     empty.stderr,
-    /^fleet: the operator's NATS login is not in .*\nhint: make up starts the fleet .*\n$/,
+    /^fleet: the operator's NATS login is not in .*\nhint: make ps shows what of the fleet runs.*\n$/,
   );
 });

@@ -242,7 +242,10 @@ test('the command ends with 1 and one line without a fleet, and with 2 for an un
   const dir = tempDir(t, { prefix: 'demo-' });
   const none = await fleet(['demo', '--dir', dir]);
   assert.deepEqual([none.code, none.stdout], [1, '']);
-  assert.match(none.stderr, /^fleet: there are no keys in .*\nhint: make up starts the fleet .*\n$/);
+  assert.match(
+    none.stderr,
+    /^fleet: there are no keys in .*\nhint: make ps shows what of the fleet runs.*\n$/,
+  );
   assert.equal((await fleet(['demo', '--address', 'switch'])).code, 2);
   assert.equal((await fleet(['demo', '--fast'])).code, 2);
 });
