@@ -7,8 +7,9 @@ closeInheritedDescriptors(argv);
 
 // A reader that has enough, such as `head`, closes the pipe: that is no error of the command.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  process.exit();
+  if (error.code === 'EPIPE') process.exit();
+  process.stderr.write(`fleet: the output cannot be written (${error.code ?? error.message})\n`);
+  process.exit(1);
 });
 // Progress and errors that nobody reads: the exit code still tells how the command ended.
 process.stderr.on('error', (error: NodeJS.ErrnoException) => {

@@ -66,7 +66,10 @@ export async function resultsScene(t: TestContext) {
     contextId: string;
     artifacts: Record<string, unknown>;
     delivery: Record<string, unknown>;
+    /** The result that came late, with the delivery. */
+    late?: boolean;
     bundle?: Answer;
+    diff?: Answer;
   } = { state: 'TASK_STATE_COMPLETED', contextId: CONTEXT, artifacts: {}, delivery: {} };
   /** What the command has in its environment, beside that of this process. */
   const env: NodeJS.ProcessEnv = { ...GIT_ENV };
@@ -78,45 +81,48 @@ export async function resultsScene(t: TestContext) {
     git(worker, 'bundle', 'create', '--quiet', file, ref, ...(from === undefined ? [] : [`^${from}`]));
     return readFileSync(file);
   };
+  const result = (id: string, artifacts: Readonly<Record<string, unknown>>) => ({
+    artifactId: id,
+    parts: [
+      {
+        data: {
+          ...{ type: 'TASK_RESULT', protocol_version: '2.0', task_id: 'x', status: 'done' },
+          ...{ tokens_spent: 7, evidence: [], remaining: [], blocked_reason: null, next_steps: [] },
+          artifacts: {
+            files_changed: ['a.txt'],
+            delivery: {
+              ...{ repository: null, branch: `fleet/${CONTEXT}`, state: 'kept' },
+              commit: git(worker, 'rev-parse', 'HEAD'),
+              base,
+              ...told.delivery,
+            },
+            ...artifacts,
+          },
+        },
+        mediaType: 'application/vnd.hermes.handshake+json',
+      },
+    ],
+  });
   const task = () => ({
     id: TASK,
     contextId: told.contextId,
     status: { state: told.state },
-    artifacts: [
-      {
-        artifactId: 'task-result',
-        parts: [
-          {
-            data: {
-              ...{ type: 'TASK_RESULT', protocol_version: '2.0', task_id: 'x', status: 'done' },
-              ...{ tokens_spent: 7, evidence: [], remaining: [], blocked_reason: null, next_steps: [] },
-              artifacts: {
-                files_changed: ['a.txt'],
-                delivery: {
-                  ...{ repository: null, branch: `fleet/${CONTEXT}`, state: 'kept' },
-                  commit: git(worker, 'rev-parse', 'HEAD'),
-                  base,
-                  ...told.delivery,
-                },
-                ...told.artifacts,
-              },
-            },
-            mediaType: 'application/vnd.hermes.handshake+json',
-          },
-        ],
-      },
-    ],
+    artifacts: [result('task-result', told.artifacts), ...(told.late ? [result('late-result', {})] : [])],
   });
   const part = (url: URL): string | Buffer | undefined => {
     const at = `/fleet/tasks/${TASK}`;
     const path = url.searchParams.get('path');
     const stat = url.searchParams.get('stat') === 'true' ? ['--stat'] : [];
-    if (url.pathname === `${at}/diff`)
-      return `${git(worker, 'diff', ...stat, base, 'HEAD', ...(path === null ? [] : ['--', path]))}\n`;
+    if (url.pathname === `${at}/diff`) {
+      const diff = git(worker, 'diff', ...stat, base, 'HEAD', ...(path === null ? [] : ['--', path]));
+      return diff && `${diff}\n`;
+    }
     if (url.pathname === `${at}/bundle`)
       return bundle(url.searchParams.get('whole') === 'true' ? undefined : start);
     const name = decodeURIComponent(url.pathname.slice(`${at}/files/`.length));
-    return readdirSync(worker).includes(name) ? readFileSync(join(worker, name)) : undefined;
+    return readdirSync(worker).includes(name)
+      ? execFileSync('git', ['cat-file', 'blob', `HEAD:${name}`], { cwd: worker })
+      : undefined;
   };
   const server = createServer((request, reply) => {
     const url = new URL(request.url ?? '', 'http://x');
@@ -124,6 +130,7 @@ export async function resultsScene(t: TestContext) {
       return void reply.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: task() }));
     asked.push(`${url.pathname}${url.search}`);
     if (url.pathname.endsWith('/bundle') && told.bundle) return told.bundle(reply);
+    if (url.pathname.endsWith('/diff') && told.diff) return told.diff(reply);
     const content = part(url);
     const none = { error: { code: 'NO_RESULT', message: 'there is no file\nof this name' } };
     reply.statusCode = content === undefined ? 404 : 200;

@@ -59,15 +59,21 @@ export const taskUsage = usage('task', 'print a task as it is now, with its resu
   examples: ['task 01a20cd2-…', 'task 01a20cd2-… -o yaml', 'task 01a20cd2-… --artifacts out'],
 });
 
+/** As TASK_OPTIONS, without those for an agent that is not of the fleet, which has no such results. */
+const RESULT_OPTIONS = {
+  ...PROFILE_OPTIONS,
+  profile: TASK_OPTIONS.profile,
+} satisfies OptionSpecs;
+
 export const diffUsage = usage('diff', 'print what a task changed, as a diff of git', {
   args: '<id> [path]',
-  options: { ...TASK_OPTIONS, stat: flag('a summary with a line for each file') },
+  options: { ...RESULT_OPTIONS, stat: flag('a summary with a line for each file') },
   examples: ['diff 01a20cd2-…', 'diff 01a20cd2-… --stat', 'diff 01a20cd2-… src/main.ts | less'],
 });
 
 export const showUsage = usage('show', 'print a file as a task left it', {
   args: '<id> <path>',
-  options: TASK_OPTIONS,
+  options: RESULT_OPTIONS,
   examples: ['show 01a20cd2-… haiku.txt', 'show 01a20cd2-… logo.png > logo.png'],
   textOnly: true,
 });
@@ -75,8 +81,11 @@ export const showUsage = usage('show', 'print a file as a task left it', {
 export const pullUsage = usage('pull', 'take the result of a task into the git repository of this folder', {
   args: '<id>',
   options: {
-    ...TASK_OPTIONS,
-    branch: text('name', 'the branch that gets the commits; fleet/ with the end of the context by default'),
+    ...RESULT_OPTIONS,
+    branch: text(
+      'name',
+      'the branch that gets the commits; default: fleet/ and the last 8 characters of the context id',
+    ),
     apply: flag('apply the changes to the working tree instead, and stage them'),
   },
   examples: ['pull 01a20cd2-…', 'pull 01a20cd2-… --branch fix-login', 'pull 01a20cd2-… --apply'],

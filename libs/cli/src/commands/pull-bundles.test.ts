@@ -18,7 +18,7 @@ test('a bundle that is damaged, cut off, bad or another one changes nothing', as
     told.bundle = (reply) => void reply.end(bytes);
   };
   send('<html>');
-  await refused(scene, mine, /neo answers with what is no git bundle\n/);
+  await refused(scene, mine, /neo answers with something that is not a git bundle\n/);
   send(whole.subarray(0, whole.length - 30));
   await refused(scene, mine, /with a bundle that git refuses \(.*\): nothing was changed\n/);
   const broken = Buffer.from(whole);
@@ -29,7 +29,7 @@ test('a bundle that is damaged, cut off, bad or another one changes nothing', as
     reply.writeHead(200, { 'content-length': whole.length });
     reply.write(whole.subarray(0, 50), () => reply.destroy());
   };
-  await refused(scene, mine, /neo breaks off its answer: /);
+  await refused(scene, mine, /the answer of neo broke off before its end: try it again/);
   git(worker, 'branch', 'elsewhere');
   send(scene.bundle(start, 'elsewhere'));
   await refused(scene, mine, new RegExp(`with a bundle that is not one of the branch fleet/${CONTEXT}: `));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
@@ -26,7 +26,7 @@ test('pull makes a branch for the context, and a later task moves it on', async 
   const said = done(await scene.run(mine, 'pull'));
   assert.equal(
     said,
-    `made the branch ${BRANCH} at ${first.slice(0, 12)}\nto see it: git log -p ${start.slice(0, 12)}..${BRANCH}\nto take it: git merge ${BRANCH}\n`,
+    `made the branch ${BRANCH} at ${first.slice(0, 12)}\nto see it: git log -p ..${BRANCH}\nto take it: git merge ${BRANCH}\n`,
   );
   assert.deepEqual([at(mine), stateOf(mine).slice(1), readdirSync(tmp)], [first, before, []]);
   git(mine, 'fsck', '--strict');
@@ -74,10 +74,21 @@ test('a branch with other commits, one that is checked out, and an impossible na
   git(mine, 'branch', 'free');
   git(mine, 'worktree', 'add', '--quiet', join(root, 'linked'), 'free');
   await refused(scene, mine, /the branch free is checked out in \S+linked, /, '--branch', 'free');
+  await refused(scene, mine, /--branch takes the name of a branch without refs/, '--branch', 'refs/heads/q');
   for (const name of ['a..b', '-x=', '@{-1}', 'x.lock'])
     await refused(scene, mine, /--branch: git takes no branch named /, `--branch=${name}`);
   git(mine, 'symbolic-ref', 'refs/heads/alias', 'refs/heads/main');
   await refused(scene, mine, /alias is another name of refs\/heads\/main/, '--branch', 'alias');
+  const lock = join(mine, '.git/refs/heads/locked.lock');
+  writeFileSync(lock, '');
+  await refused(
+    scene,
+    mine,
+    /the branch locked cannot be written: .*\.lock': File exists\. Another git process .* continue\.\n/,
+    '--branch',
+    'locked',
+  );
+  rmSync(lock);
   git(mine, 'branch', 'fleet');
   await refused(
     scene,
@@ -105,16 +116,65 @@ test('an empty repository takes all of the history, and a bare one and a shallow
   assert.deepEqual([at(empty), asked.at(-1)], [result, `/fleet/tasks/${TASK}/bundle?whole=true`]);
   const bare = join(root, 'bare.git');
   git(root, 'clone', '--quiet', '--bare', mine, bare);
-  assert.doesNotMatch(done(await scene.run(bare, 'pull')), /to take it/);
+  assert.match(done(await scene.run(bare, 'pull')), /\nto see it: git log -p \.\.fleet\/5eedc0de\n$/);
   assert.equal(at(bare), result);
   const shallow = join(root, 'a "shallow": one');
   git(root, 'clone', '--quiet', '--depth=1', `file://${mine}`, shallow);
   done(await scene.run(shallow, 'pull'));
   assert.equal(at(shallow), result);
+  git(mine, 'switch', '--quiet', '--orphan', 'unborn');
+  assert.match(
+    done(await scene.run(mine, 'pull')),
+    /\nto see it: git log -p fleet\/5eedc0de\nto take it: git merge/,
+  );
+  git(mine, 'switch', '--quiet', 'main');
   commit(mine, { 'later.txt': 'x' });
   const late = join(root, 'late');
   git(root, 'clone', '--quiet', '--depth=1', `file://${mine}`, late);
-  await refused(scene, late, /has not the commit [0-9a-f]{40}, .*git fetch --unshallow/);
+  await refused(scene, late, /does not have the commit [0-9a-f]{40}, .*git fetch --unshallow/);
+});
+
+test('a partial clone takes a result, and one of SHA-256 and a result in it are refused', async (t) => {
+  const scene = await resultsScene(t);
+  const { root, mine, told } = scene;
+  commit(mine, { 'dir/same.txt': 'same\n', 'dir/b.txt': 'b\n' });
+  git(scene.worker, 'pull', '--quiet', mine, 'main');
+  const result = scene.work({ 'dir/b.txt': 'other\n' });
+  git(mine, 'config', 'uploadpack.allowFilter', 'true');
+  const partial = join(root, 'partial');
+  git(root, 'clone', '--quiet', '--filter=blob:none', '--no-checkout', `file://${mine}`, partial);
+  done(await scene.run(partial, 'pull'));
+  assert.equal(at(partial), result);
+  assert.equal(git(partial, 'show', `${BRANCH}:dir/same.txt`), 'same');
+  git(partial, 'fsck', '--strict');
+  const other = join(root, 'sha256');
+  git(root, 'init', '--quiet', '--object-format=sha256', other);
+  await refused(scene, other, /has commits of SHA-256, and a result those of SHA-1/);
+  told.delivery = { commit: 'a'.repeat(64) };
+  await refused(scene, mine, /neo names a commit of task \S+ that is none\n/);
+});
+
+test('a late result is taken', async (t) => {
+  const scene = await resultsScene(t);
+  const { mine, told } = scene;
+  const result = scene.work({ 'b.txt': 'b\n' });
+  told.artifacts = { files_changed: [], delivery: undefined };
+  told.late = true;
+  assert.match((await scene.run(mine, 'task')).stdout, /\nto take it: fleet pull /);
+  done(await scene.run(mine, 'pull'));
+  assert.equal(at(mine), result);
+});
+
+test('folders that killed commands of this user left are removed after a day', async (t) => {
+  const scene = await resultsScene(t);
+  const { mine, tmp } = scene;
+  scene.work({ 'b.txt': 'b\n' });
+  const old = new Date(Date.now() - 25 * 3_600_000);
+  for (const name of ['fleet-pull-old', 'fleet-pull-new', 'fleet-other'])
+    mkdirSync(join(tmp, name, 'objects'), { recursive: true });
+  for (const name of ['fleet-pull-old', 'fleet-other']) utimesSync(join(tmp, name), old, old);
+  done(await scene.run(mine, 'pull'));
+  assert.deepEqual(readdirSync(tmp).sort(), ['fleet-other', 'fleet-pull-new']);
 });
 
 test('a folder without the start of the work, without a repository or without git is named', async (t) => {
@@ -132,7 +192,7 @@ test('a folder without the start of the work, without a repository or without gi
   await refused(
     scene,
     other,
-    new RegExp(`has not the commit ${start}, which .* run this in the repository that`),
+    new RegExp(`does not have the commit ${start}, which .* run this in the repository that`),
   );
   const plain = join(root, 'plain');
   mkdirSync(plain);

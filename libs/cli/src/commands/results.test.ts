@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fleet } from '../../testing/profile-stub.ts';
 import { CONTEXT, resultsScene, TASK } from '../../testing/results-stub.ts';
+import { saidBy } from '../results/git.ts';
 import { branchFor } from '../results/pull-branch.ts';
 import { forTerminal } from '../results/read-part.ts';
+
+const MAIN = join(import.meta.dirname, '../main.ts');
 
 test('diff and show print what git has, and the result says how to come to it', async (t) => {
   const scene = await resultsScene(t);
@@ -19,6 +27,15 @@ test('diff and show print what git has, and the result says how to come to it', 
   assert.equal(diff, whole.stdout);
   assert.deepEqual(document, { id: TASK, profile: 'neo', branch: `fleet/${CONTEXT}`, base: start, commit });
   assert.equal((await scene.run(root, 'show', 'b c.txt')).stdout, '\u001b[31mred\t\r\nx\n');
+  const unchanged = await scene.run(root, 'diff', 'none');
+  assert.deepEqual(unchanged, {
+    ...{ code: 1, stdout: '' },
+    stderr: `fleet: the task changed nothing at none: fleet diff ${TASK} --stat lists what it changed\n`,
+  });
+  assert.equal((await scene.run(root, 'diff', 'none', '--json')).code, 1);
+  scene.told.diff = (reply) => void reply.end('x'.repeat(8 * 1024 * 1024 + 1));
+  const large = JSON.parse((await scene.run(root, 'diff', '--json')).stdout);
+  assert.equal(large.error.message, 'the diff has more than 8 MiB: leave out --json');
   const none = await scene.run(root, 'show', 'none');
   assert.deepEqual([none.code, none.stderr], [1, 'fleet: neo: there is no file of this name\n']);
 
@@ -29,6 +46,11 @@ test('diff and show print what git has, and the result says how to come to it', 
       `\\n {2}files {6}a\\.txt\\n {2}branch {5}fleet/${CONTEXT}\\n {2}commit {5}${commit}\\n[\\s\\S]*\n\nto see it: fleet diff ${TASK}\nto take it: fleet pull ${TASK}\n$`,
     ),
   );
+  const saved = JSON.parse((await scene.run(root, 'task', '--artifacts', 'out', '--json')).stdout);
+  assert.deepEqual(saved, {
+    ...{ id: TASK, profile: 'neo', saved: [], not_saved: [], files_changed: ['a.txt'] },
+    delivery: { repository: null, branch: `fleet/${CONTEXT}`, state: 'kept', commit, base: start },
+  });
   const artifacts = await scene.run(root, 'task', '--artifacts', 'out');
   assert.deepEqual(artifacts, {
     ...{ code: 0, stdout: '' },
@@ -68,14 +90,32 @@ test('a wrong command line of diff, show and pull is a usage error', async () =>
     [['show', 'a'], 'show takes the id of a task and the path of a file'],
     [['pull', 'a', 'b'], 'pull takes the id of one task'],
     [['pull', 'a', '--apply', '--branch', 'b'], '--apply makes no branch: leave out --branch'],
-    [
-      ['diff', 'a', '--url', 'http://a'],
-      '--url names an agent that is not of the fleet, whose results diff cannot read',
-    ],
+    [['show', 'a', '..'], 'show takes the path of a file: ".." is none'],
+    [['diff', 'a', '--url', 'http://a'], "unknown option '--url'"],
   ] as const) {
     const { code, stderr } = await fleet(words);
     assert.deepEqual([code, stderr.split('\n')[0]], [2, `fleet: ${message}`]);
   }
+});
+
+test('output that cannot be written is one line and exit code 1', async (t) => {
+  const scene = await resultsScene(t);
+  scene.work({ 'b.txt': 'b\n' });
+  const full = openSync('/dev/full', 'w');
+  t.after(() => closeSync(full));
+  const child = spawn(process.execPath, [MAIN, 'show', TASK, 'b.txt', ...scene.reach], {
+    env: { ...process.env, ...scene.env },
+    stdio: ['ignore', full, 'pipe'],
+  });
+  assert.ok(child.stderr);
+  const said = text(child.stderr);
+  assert.deepEqual(await once(child, 'close'), [1, null]);
+  assert.equal(await said, 'fleet: the output cannot be written (ENOSPC)\n');
+});
+
+test('git is quoted on one line', () => {
+  assert.equal(saidBy('error: a\n\n  b\t c\n\nfatal: d\n'), 'a b c; d');
+  assert.equal(saidBy(' \n'), 'it says nothing');
 });
 
 test('on a terminal, a file cannot control it, and one that is no text is refused', async () => {

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { FleetError } from '@hermes-fleet/protocol';
 import { command, type Invocation, type Streams } from '../command-line/command.ts';
 import { quote, UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
@@ -8,7 +9,7 @@ import { type Applied, applyChanges } from '../results/apply-changes.ts';
 import { createGit } from '../results/git.ts';
 import { type KeptResult, keptResult } from '../results/kept-result.ts';
 import { branchFor, checkName, type PulledBranch, pullBranch } from '../results/pull-branch.ts';
-import { forTerminal, readPart, readText } from '../results/read-part.ts';
+import { forTerminal, notEmpty, readPart, readText } from '../results/read-part.ts';
 import { openRepository, type Repository, short } from '../results/repository.ts';
 import { untilStopped } from '../results/until-stopped.ts';
 import { namedTask } from '../task/find-task.ts';
@@ -16,11 +17,8 @@ import { namedTask } from '../task/find-task.ts';
 type Call = Pick<Invocation<typeof showUsage.options>, 'values' | 'env'>;
 
 /** The result of the task that a command names. */
-async function keptBy(name: string, call: Call, id: string | undefined): Promise<KeptResult> {
-  if (call.values.url !== undefined)
-    throw new UsageError(`--url names an agent that is not of the fleet, whose results ${name} cannot read`);
-  return keptResult(await namedTask(name, call, id === undefined ? [] : [id]));
-}
+const keptBy = async (name: string, call: Call, id: string | undefined): Promise<KeptResult> =>
+  keptResult(await namedTask(name, call, id === undefined ? [] : [id]));
 
 const documentOf = ({ taskId, target, branch, base, commit }: KeptResult) => ({
   id: taskId,
@@ -36,9 +34,11 @@ const diffCommand = command(diffUsage, async ({ positionals, values, env, stdout
   if (more.length > 0 || path === '')
     throw new UsageError('diff takes the id of a task, and at most one path');
   const kept = await keptBy('diff', { values, env }, id);
-  const part = { kind: 'diff', path, stat: values.stat === true } as const;
-  if (print) print({ ...documentOf(kept), diff: await readText(kept, part) });
-  else await write(readPart(kept, part), stdout, 'the diff is binary: fleet pull takes the result');
+  const read = readPart(kept, { kind: 'diff', path, stat: values.stat === true });
+  const nothing = `the task changed nothing at ${path}: fleet diff ${id} --stat lists what it changed`;
+  const diff = path === undefined ? read : notEmpty(read, new FleetError('NO_RESULT', nothing));
+  if (print) print({ ...documentOf(kept), diff: await readText(diff) });
+  else await write(diff, stdout, 'the diff is binary: fleet pull takes the result');
 });
 
 /** `fleet show <id> <path>`: prints a file as a task left it. */
@@ -46,6 +46,8 @@ const showCommand = command(showUsage, async ({ positionals, values, env, stdout
   const [id, path = '', ...more] = positionals;
   if (path === '' || more.length > 0)
     throw new UsageError('show takes the id of a task and the path of a file');
+  // No URL can end with these: they are taken out of it.
+  if (path === '.' || path === '..') throw new UsageError(`show takes the path of a file: "${path}" is none`);
   const kept = await keptBy('show', { values, env }, id);
   const again = `fleet show ${id} ${quote(path)} > file`;
   await write(readPart(kept, { kind: 'file', path }), stdout, `${path} is not text: ${again} saves it`);
@@ -84,20 +86,27 @@ const pullCommand = command(pullUsage, async ({ positionals, values, env, stderr
   );
 });
 
-const renderApplied = ({ tree, files }: Applied): string[] =>
-  files.length === 0
-    ? [`${tree} has these changes already`]
-    : [
-        `${files.length} changed file${files.length === 1 ? '' : 's'} staged in ${tree}`,
-        'to see it: git diff --staged',
-        'to take it: git commit',
-        'to undo it: git reset --hard',
-      ];
+function renderApplied({ tree, files, continues }: Applied): string[] {
+  const earlier =
+    continues === null
+      ? []
+      : [
+          `this continues ${short(continues)}, which is not in HEAD: its earlier changes are not included; fleet pull takes all`,
+        ];
+  if (files.length === 0) return [`${tree} has these changes already`, ...earlier];
+  return [
+    `${files.length} changed file${files.length === 1 ? '' : 's'} staged in ${tree}`,
+    ...earlier,
+    'to see it: git diff --staged',
+    'to take it: git commit',
+    'to undo it: git reset --hard',
+  ];
+}
 
 function renderPulled(
   { branch, before, state }: PulledBranch,
-  { commit, base }: KeptResult,
-  { isBare, isEmpty }: Repository,
+  { commit }: KeptResult,
+  { isBare, isEmpty, hasHead }: Repository,
 ): string[] {
   const at = short(commit);
   const done = {
@@ -106,10 +115,10 @@ function renderPulled(
     unchanged: `the branch ${branch} has the result at ${at} already`,
   }[state];
   const name = quote(branch);
-  const range = isEmpty || base === null ? name : `${short(base)}..${name}`;
   return [
     done,
-    `to see it: git log -p ${range}`,
+    // What a merge takes, and not what the worker says that the task began from.
+    `to see it: git log -p ${hasHead ? '..' : ''}${name}`,
     ...(isBare ? [] : [isEmpty ? `to take it: git switch ${name}` : `to take it: git merge ${name}`]),
   ];
 }

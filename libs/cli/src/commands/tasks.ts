@@ -16,7 +16,7 @@ import {
 import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
 import { namedTask } from '../task/find-task.ts';
 import { changedAt, listTasks } from '../task/list-tasks.ts';
-import { howToTake, resultOf } from '../task/result.ts';
+import { deliveredResult, howToTake } from '../task/result.ts';
 import { type LeftFile, type SavedFile, type SaveOptions, saveArtifacts } from '../task/save-artifacts.ts';
 
 const CALL_MS = 30_000;
@@ -88,13 +88,16 @@ async function saved(
       if (!print) printLines(stderr, [`not saved: ${name}${url === null ? '' : ` at ${url}`}: ${reason}`]);
     }
   }
-  if (print) print({ id: task.id, profile: options.at.name, saved: files, not_saved: left });
-  else if (files.length + left.length === 0) printLines(stderr, withoutArtifacts(task, options.at));
+  if (print) {
+    const { filesChanged = [], delivery = null } = deliveredResult(task)?.artifacts ?? {};
+    const changed = { files_changed: filesChanged, delivery };
+    print({ id: task.id, profile: options.at.name, saved: files, not_saved: left, ...changed });
+  } else if (files.length + left.length === 0) printLines(stderr, withoutArtifacts(task, options.at));
   return left.length > 0 ? 1 : 0;
 }
 
 function withoutArtifacts(task: PeerTask, at: Reachable): string[] {
-  const files = resultOf(task)?.artifacts.filesChanged.length ?? 0;
+  const files = deliveredResult(task)?.artifacts.filesChanged.length ?? 0;
   if (files === 0) return ['the task has no artifacts'];
   return [
     `the task has no artifacts; it changed ${files} file${files === 1 ? '' : 's'} of its repository`,

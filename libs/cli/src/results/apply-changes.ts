@@ -1,22 +1,26 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { failure, type Git, type GitCall, saidBy } from './git.ts';
+import { failure, type Git, namesIn, saidBy } from './git.ts';
+import { filesInTheWay } from './in-the-way.ts';
 import type { KeptResult } from './kept-result.ts';
 import { receiveResult } from './receive-result.ts';
 import { type Repository, short } from './repository.ts';
+import { inScratch } from './scratch.ts';
 
 /** The changes of a task in a working tree. `files` is empty if all of them were there already. */
 export interface Applied {
   readonly tree: string;
   readonly files: readonly string[];
+  /** The commit that the task began from, where the last commit here does not continue it. */
+  readonly continues: string | null;
 }
 
 const MAX_NAMES = 10;
 
 /**
  * Applies the changes of a task to a clean working tree and stages them, by a three-way merge. It is made in an index of its own, so
- * that nothing is half done on a conflict. Throws INVALID_PARAMS that names the files for a tree that is not clean, and for a conflict.
+ * that nothing is half done on a conflict. Throws INVALID_PARAMS that names the files for a tree that is not clean, for a conflict, and
+ * where files that git does not track are in the way, ignored ones too.
  */
 export async function applyChanges(repository: Repository, kept: KeptResult): Promise<Applied> {
   const { tree } = repository;
@@ -27,20 +31,27 @@ export async function applyChanges(repository: Repository, kept: KeptResult): Pr
     throw failure('--apply needs a commit to apply the changes to: leave it out, and merge the branch');
   await refuseDirty(git);
   await receiveResult(repository, kept, async () => undefined);
-  const folder = await mkdtemp(join(tmpdir(), 'fleet-apply-'));
-  try {
-    const merged = await mergedTree(git, kept, folder);
-    const names = await namesIn(git, ['diff-tree', '-r', '--name-only', '-z', 'HEAD', merged]);
-    if (names.length > 0)
-      await git.read(
-        ['-c', 'submodule.recurse=false', 'read-tree', '-m', '-u', 'HEAD', merged],
-        'the changes cannot be applied',
-        { isWhole: true },
-      );
-    return { tree, files: names };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const merged = await inScratch((folder) => mergedTree(git, kept, folder));
+  const changed = ['diff-tree', '-r', '--name-only', '-z', 'HEAD', merged];
+  const files = await namesIn(git, changed);
+  await refuseToOverwrite(git, await namesIn(git, [...changed, '--diff-filter=A']));
+  const { base } = kept;
+  const isKnown = base === null || (await git.ask(['merge-base', '--is-ancestor', base, 'HEAD']));
+  if (files.length > 0)
+    await git.read(
+      ['-c', 'submodule.recurse=false', 'read-tree', '-m', '-u', 'HEAD', merged],
+      'the changes cannot be applied',
+      { isWhole: true },
+    );
+  return { tree, files, continues: isKnown ? null : base };
+}
+
+async function refuseToOverwrite(git: Git, added: readonly string[]): Promise<void> {
+  const found = await filesInTheWay(git, added);
+  if (found.length === 0) return;
+  throw failure(
+    `${listed(found)} in ${git.cwd} would be overwritten, and git does not have ${found.length === 1 ? 'it' : 'them'}: nothing was changed; move that away first`,
+  );
 }
 
 async function refuseDirty(git: Git): Promise<void> {
@@ -73,12 +84,6 @@ async function mergedTree(git: Git, kept: KeptResult, folder: string): Promise<s
   throw failure(
     `the changes of task ${kept.taskId} conflict with yours in ${listed(unmerged)}: nothing was changed; without --apply they become a branch that you can merge`,
   );
-}
-
-/** The entries of a list that ends each with a NUL. */
-async function namesIn(git: Git, args: readonly string[], call?: GitCall): Promise<string[]> {
-  const found = await git.read(args, `git ${args[0]} fails`, call);
-  return [...new Set(found.split('\0').filter((name) => name !== ''))];
 }
 
 function listed(names: readonly string[]): string {

@@ -21,7 +21,7 @@ export async function readHeader(file: string, from: string): Promise<BundleHead
   const [first, ...lines] = buffer.subarray(0, Math.max(end, 0)).toString('latin1').split('\n');
   const read = lines.map((line) => /^(-?)([0-9a-f]{40})(?: (.*))?$/.exec(line));
   if (end < 0 || first !== '# v2 git bundle' || read.includes(null))
-    throw new FleetError('PEER_REFUSED', `${from} answers with what is no git bundle`);
+    throw new FleetError('PEER_REFUSED', `${from} answers with something that is not a git bundle`);
   const entries = read.map((match) => ({
     isPrerequisite: match?.[1] === '-',
     commit: match?.[2] ?? '',

@@ -34,6 +34,7 @@ export interface Git {
 
 const GIT_MS = 600_000;
 const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_SAID = 500;
 
 /**
  * Git in a folder. A call throws the reason of `signal`, and INVALID_PARAMS where git cannot be started, takes too long or says
@@ -93,15 +94,22 @@ export function createGit(env: NodeJS.ProcessEnv, cwd: string, signal: AbortSign
   };
 }
 
-/** What git said, on one line. */
+/** What git said first, on one line. */
 export const saidBy = (stderr: string): string =>
   sanitize(
     stderr
       .trim()
-      .replaceAll(/^(?:fatal|error): /gm, '')
-      .replaceAll('\n', '; ')
-      .slice(0, 500),
+      .replace(/^(?:fatal|error): /, '')
+      .replaceAll(/\n\s*(?:fatal|error): /g, '; ')
+      .replaceAll(/\s+/g, ' ')
+      .slice(0, MAX_SAID),
   ) || 'it says nothing';
+
+/** The entries of a list that ends each with a NUL. */
+export async function namesIn(git: Git, args: readonly string[], call?: GitCall): Promise<string[]> {
+  const found = await git.read(args, `git ${args[0]} fails`, call);
+  return [...new Set(found.split('\0').filter((name) => name !== ''))];
+}
 
 /** INVALID_PARAMS, on one line whatever it names. */
 export const failure = (message: string, cause?: unknown): FleetError =>

@@ -2,7 +2,7 @@ import type { PeerTask } from '@hermes-fleet/a2a/client';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Target } from '../client/api.ts';
 import type { Reachable } from '../command-line/reachable.ts';
-import { resultOf } from '../task/result.ts';
+import { deliveredResult } from '../task/result.ts';
 
 /** The result of a task in the repository of a worker (docs/handshake.md#task_result, `artifacts.delivery`). */
 export interface KeptResult {
@@ -15,7 +15,7 @@ export interface KeptResult {
   readonly base: string | null;
 }
 
-const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+const COMMIT = /^[0-9a-f]{40}$/;
 
 /** Throws NO_RESULT that says why a task has no commits, and what to do about it. */
 export function keptResult({ at, task }: { readonly at: Reachable; readonly task: PeerTask }): KeptResult {
@@ -23,7 +23,7 @@ export function keptResult({ at, task }: { readonly at: Reachable; readonly task
   if (at.target === undefined)
     throw none(`is of an agent that is not of the fleet: fleet task ${task.id}${at.again} shows its answer`);
   if (!task.terminal) throw none(`has not ended: fleet watch ${task.id} waits for its result`);
-  const result = resultOf(task);
+  const result = deliveredResult(task);
   if (result === undefined) throw none('has no result that this release can read');
   const { filesChanged, delivery } = result.artifacts;
   if (delivery === undefined)

@@ -1,4 +1,4 @@
-import { failure } from './git.ts';
+import { failure, saidBy } from './git.ts';
 import type { KeptResult } from './kept-result.ts';
 import { receiveResult } from './receive-result.ts';
 import { type Repository, short } from './repository.ts';
@@ -27,8 +27,10 @@ export function branchFor(contextId: string): string {
   return `fleet/${name || 'result'}`;
 }
 
-/** Throws INVALID_PARAMS for a name that git takes for no branch, or for that of another one, as `@{-1}`. */
+/** Throws INVALID_PARAMS for a name that git takes for no branch, or for that of another one, as `@{-1}`, and for that of a ref. */
 export async function checkName({ git }: Repository, branch: string): Promise<void> {
+  if (branch.startsWith('refs/'))
+    throw failure(`--branch takes the name of a branch without refs/heads/, not "${branch}"`);
   const { code, stdout } = await git.exec(['check-ref-format', '--branch', branch]);
   if (code !== 0 || stdout !== `${branch}\n`)
     throw failure(`--branch: git takes no branch named "${branch}"`);
@@ -59,11 +61,15 @@ export async function pullBranch(
     );
   });
   const from = before ?? '0'.repeat(kept.commit.length);
-  await git.read(
+  const { code, stderr } = await git.exec(
     ['update-ref', '-m', `fleet pull: task ${kept.taskId}`, `refs/heads/${branch}`, kept.commit, from],
-    `the branch ${branch} cannot be written; --branch names another one`,
     { isWhole: true },
   );
+  if (code !== 0) {
+    // A branch whose name is a folder of this one, or the other way round.
+    const remedy = stderr.includes('exists; cannot create') ? '; --branch names another one' : '';
+    throw failure(`the branch ${branch} cannot be written${remedy}: ${saidBy(stderr)}`);
+  }
   return { branch, before, state: before === null ? 'created' : 'moved' };
 }
 

@@ -1,4 +1,4 @@
-import { FleetError, networkFault } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
 import { type ResultPart, resultUrl } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { sanitize } from '../command-line/output.ts';
@@ -20,14 +20,43 @@ export async function* readPart(
   try {
     for await (const chunk of response.body ?? []) yield chunk;
   } catch (cause) {
-    const message = `${target.name} breaks off its answer: ${networkFault(cause, DOWNLOAD_MS)}`;
+    const isLate = cause instanceof Error && cause.name === 'TimeoutError';
+    const message = isLate
+      ? `the answer of ${target.name} did not end within ${DOWNLOAD_MS / 1000} s`
+      : `the answer of ${target.name} broke off before its end: try it again, and see the log of ${target.name} if it does so again`;
     throw new FleetError('PEER_UNREACHABLE', message, { cause });
   }
 }
 
-/** The text of a part, which has at most 8 MiB. */
-export async function readText({ target, taskId }: KeptResult, part: ResultPart): Promise<string> {
-  return (await fleetApi().text(target, resultUrl(taskId, part))).text;
+const MAX_TEXT_MIB = 8;
+
+/** The text of a diff, for a document. Throws ARTIFACT_TOO_LARGE for more than 8 MiB. */
+export async function readText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const read: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > MAX_TEXT_MIB * 1024 * 1024)
+      throw new FleetError(
+        'ARTIFACT_TOO_LARGE',
+        `the diff has more than ${MAX_TEXT_MIB} MiB: leave out --json`,
+      );
+    read.push(chunk);
+  }
+  return Buffer.concat(read).toString();
+}
+
+/** Bytes as they are. Throws `none` where there are none. */
+export async function* notEmpty(
+  chunks: AsyncIterable<Uint8Array>,
+  none: FleetError,
+): AsyncGenerator<Uint8Array> {
+  let isEmpty = true;
+  for await (const chunk of chunks) {
+    isEmpty &&= chunk.length === 0;
+    yield chunk;
+  }
+  if (isEmpty) throw none;
 }
 
 /** Git's rule for a binary file: a NUL among its first bytes. */

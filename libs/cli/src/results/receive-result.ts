@@ -1,6 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { FleetError } from '@hermes-fleet/protocol';
@@ -9,12 +8,13 @@ import { failure, saidBy } from './git.ts';
 import type { KeptResult } from './kept-result.ts';
 import { readPart } from './read-part.ts';
 import { hasWhole, type Repository, short } from './repository.ts';
+import { inScratch } from './scratch.ts';
 
 /**
  * Brings the commits of a result into the object store of a repository, where nothing refers to them yet; those that are there
  * are not asked for. They are checked apart from the store, as `git fetch` with `fetch.fsckObjects`, which git before 2.46
  * ignores for bundles. `judge` may refuse them there, with `env` for git: nothing of what is refused is in the store.
- * Throws as `readPart` and `Git`, INVALID_PARAMS where the repository has not the commit that the work started from, and PEER_REFUSED
+ * Throws as `readPart` and `Git`, INVALID_PARAMS where the repository does not have the commit that the work started from, and PEER_REFUSED
  * for a bundle that is damaged or is not that of the result.
  */
 export async function receiveResult(
@@ -24,8 +24,7 @@ export async function receiveResult(
 ): Promise<void> {
   const { git, objects, isEmpty } = repository;
   if (await hasWhole(repository, kept.commit)) return judge();
-  const folder = await mkdtemp(join(tmpdir(), 'fleet-pull-'));
-  try {
+  await inScratch(async (folder) => {
     const file = join(folder, 'bundle');
     const content = readPart(kept, { kind: 'bundle', whole: isEmpty }, git.signal);
     await pipeline(content, createWriteStream(file, { mode: 0o600 }));
@@ -39,7 +38,8 @@ export async function receiveResult(
       GIT_ALTERNATE_OBJECT_DIRECTORIES: [inList(objects), ...(before ? [before] : [])].join(':'),
     };
     const input = { file, start: header.packAt };
-    const indexed = await git.exec(['index-pack', '--strict', '--fix-thin', '--stdin'], { env, input });
+    // Without the links of objects, as `--strict` checks them: in a partial clone, those that did not change may be at its remote.
+    const indexed = await git.exec(['index-pack', '--fsck-objects', '--fix-thin', '--stdin'], { env, input });
     if (indexed.code !== 0) throw refused(kept, `with a bundle that git refuses (${saidBy(indexed.stderr)})`);
     if (!(await hasWhole(repository, kept.commit, env)))
       throw refused(kept, `with a bundle in which parts of ${short(kept.commit)} are missing`);
@@ -49,9 +49,7 @@ export async function receiveResult(
       env: { GIT_OBJECT_DIRECTORY: objects },
       input,
     });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 async function checkHeader(
@@ -66,11 +64,11 @@ async function checkHeader(
     throw refused(kept, `with the commit ${short(ref.commit)}: the result has ${short(kept.commit)}`);
   for (const commit of prerequisites) {
     if (await git.ask(['cat-file', '-e', `${commit}^{commit}`])) continue;
-    if (isEmpty) throw refused(kept, 'with a bundle that has not all of the history');
+    if (isEmpty) throw refused(kept, 'with a bundle that does not have all of the history');
     const isShallow = await git.read(['rev-parse', '--is-shallow-repository'], 'git does not answer');
     const fetched = isShallow === 'true' ? 'git fetch --unshallow here gets it' : 'fetch it first';
     throw failure(
-      `this repository has not the commit ${commit}, which the work started from: run this in the repository that the task worked on, or ${fetched}`,
+      `this repository does not have the commit ${commit}, which the work started from: run this in the repository that the task worked on, or ${fetched}`,
     );
   }
 }

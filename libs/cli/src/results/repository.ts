@@ -11,30 +11,38 @@ export interface Repository {
   readonly objects: string;
   /** No branch has a commit. */
   readonly isEmpty: boolean;
+  /** There is a last commit, that of HEAD. */
+  readonly hasHead: boolean;
 }
 
-/** Throws INVALID_PARAMS where there is no repository that git takes. */
+/** Throws INVALID_PARAMS where there is no repository that git takes, and for one whose commits cannot be those of a result. */
 export async function openRepository(git: Git): Promise<Repository> {
   const { code, stdout, stderr } = await git.exec([
     'rev-parse',
-    ...['--is-bare-repository', '--is-inside-work-tree'],
+    ...['--is-bare-repository', '--is-inside-work-tree', '--show-object-format'],
   ]);
   if (code !== 0)
     throw failure(
       `${git.cwd} is in no repository that git takes (${saidBy(stderr)}): run this in that of the task's files`,
     );
-  const [isBare, isInTree] = stdout.split('\n').map((line) => line === 'true');
+  const [isBare, isInTree, format] = stdout.split('\n');
+  if (format === 'sha256')
+    throw failure(
+      `the repository of ${git.cwd} has commits of SHA-256, and a result those of SHA-1: take it in a repository of its own (git init)`,
+    );
   const store = await git.read(['rev-parse', '--git-path', 'objects'], 'git names no store of objects');
   const hasHead = await git.ask(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}']);
   const refs = await git.read(['for-each-ref', '--count=1'], 'git does not list the branches');
   return {
     git,
-    tree: isInTree
-      ? await git.read(['rev-parse', '--show-toplevel'], 'git names no working tree')
-      : undefined,
-    isBare: isBare === true,
+    tree:
+      isInTree === 'true'
+        ? await git.read(['rev-parse', '--show-toplevel'], 'git names no working tree')
+        : undefined,
+    isBare: isBare === 'true',
     objects: resolve(git.cwd, store),
     isEmpty: !hasHead && refs === '',
+    hasHead,
   };
 }
 

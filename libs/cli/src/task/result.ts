@@ -13,14 +13,24 @@ const EXIT_CODES: Readonly<Record<string, number>> = {
   partial: 4,
 } satisfies Record<ResultStatus, number>;
 
+/**
+ * The TASK_RESULT that names the commits of a task, which may be a late one, as the profile serves them; `resultOf` where none does
+ * (docs/handshake.md#late-results).
+ */
+export function deliveredResult(task: PeerTask): TaskResult | undefined {
+  const results = task.data.filter(isResult).map(decode);
+  return results.find((each) => each?.artifacts.delivery !== undefined) ?? results[0];
+}
+
 /** The TASK_RESULT of a task; undefined where there is none, as from an agent that does not know the handshake. */
 export function resultOf(task: PeerTask): TaskResult | undefined {
   const wire = wireResult(task);
   return wire === undefined ? undefined : decode(wire);
 }
 
-const wireResult = ({ data }: PeerTask): JsonObject | undefined =>
-  data.find(({ type }) => type === 'TASK_RESULT');
+const isResult = ({ type }: JsonObject): boolean => type === 'TASK_RESULT';
+
+const wireResult = ({ data }: PeerTask): JsonObject | undefined => data.find(isResult);
 
 /** A newer peer may send a result that this version cannot read: its task still has a state and a text. */
 function decode(wire: JsonObject): TaskResult | undefined {
@@ -117,7 +127,7 @@ function deliveryRows(delivery: Delivery | undefined): string[] {
 
 /** The commands that show and take the files of a result; none where there are no commits to take. */
 export function howToTake(task: PeerTask, { target }: Pick<Reachable, 'target'>): string[] {
-  if (target === undefined || !resultOf(task)?.artifacts.delivery?.commit) return [];
+  if (target === undefined || !deliveredResult(task)?.artifacts.delivery?.commit) return [];
   return [`to see it: fleet diff ${task.id}`, `to take it: fleet pull ${task.id}`];
 }
 
