@@ -49,13 +49,13 @@ test('every command of the tutorial works as it is written, in one shell, at a p
   down = () => runProgram('make', ['-s', 'down'], { cwd: copy, env: { ...env, FLEET_MODE: 'process' } });
 
   const page = blocks(doc('docs/tutorial.md'));
-  assert.equal(page.length, 11);
+  assert.equal(page.length, 12);
   // What the page says of the view Blocked, asked as the page in the browser asks.
   const look = `jar=$(mktemp); curl -sS -c "$jar" -o /dev/null "$(./fleet console --no-open)"
 until curl -sS -b "$jar" http://127.0.0.1:${9224 + offset}/api/blocked | grep -o '"missing":.*"name":"nope"'; do sleep 0.2; done\n`;
   const script = page
     .map(
-      (block, index) => `echo "== ${index}"\n${block}${index === 0 ? AGAIN : ''}${index === 4 ? look : ''}`,
+      (block, index) => `echo "== ${index}"\n${block}${index === 0 ? AGAIN : ''}${index === 5 ? look : ''}`,
     )
     .join('\n')
     .replaceAll('http://127.0.0.1:8000/v1', model.url)
@@ -80,14 +80,18 @@ until curl -sS -b "$jar" http://127.0.0.1:${9224 + offset}/api/blocked | grep -o
   assert.equal([...listed.matchAll(/ ready /g)].length, STARTED, listed);
   assert.match(listed, /^[\w-]{43}$/m);
   assert.match(said[1] ?? '', /done/);
-  assert.match(said[3] ?? '', /Hello, fleet, from a real address\./, all);
-  assert.match(said[3] ?? '', /912/, 'the tokens that the server metered');
+  assert.match(
+    said[2] ?? '',
+    /^\+Hello from the fleet\.$[\s\S]*made the branch hello at [\s\S]* hello\.txt \| 1 \+/m,
+  );
+  assert.match(said[4] ?? '', /Hello, fleet, from a real address\./, all);
+  assert.match(said[4] ?? '', /912/, 'the tokens that the server metered');
   assert.ok(model.visits.some((visit) => visit.startsWith('POST')));
-  assert.match(said[4] ?? '', /nope[\s\S]*exit code 3\nhttp:\S+\/login\?code=/, all);
-  assert.match(said[4] ?? '', /"missing":.*"nope"/, 'the console');
-  assert.match(said[5] ?? '', /nope/);
-  assert.match(said[7] ?? '', /^counter/m);
-  assert.match(said[8] ?? '', /5/);
-  assert.equal([...(said[10] ?? '').matchAll(/ stopped/g)].length, STARTED, said[10]);
-  assert.match(said[9] ?? '', /trend_follower[\s\S]*applied[\s\S]*applied/);
+  assert.match(said[5] ?? '', /nope[\s\S]*exit code 3\nhttp:\S+\/login\?code=/, all);
+  assert.match(said[5] ?? '', /"missing":.*"nope"/, 'the console');
+  assert.match(said[6] ?? '', /nope/);
+  assert.match(said[8] ?? '', /^counter/m);
+  assert.match(said[9] ?? '', /5/);
+  assert.equal([...(said[11] ?? '').matchAll(/ stopped/g)].length, STARTED, said[11]);
+  assert.match(said[10] ?? '', /trend_follower[\s\S]*applied[\s\S]*applied/);
 });
