@@ -35,7 +35,7 @@ test('a person sends, sees, answers and cancels tasks of a running fleet', async
     assert.equal(done.code, 0, done.stderr);
     assert.match(
       done.stdout,
-      /\n {2}status {5}done\n {2}files {6}note\.txt\n {2}evidence {3}command: cat note\.txt \(exit code 0\)/,
+      /\n {2}status {5}done\n {2}files {6}note\.txt\n {2}branch {5}fleet\/\S+\n {2}commit {5}[0-9a-f]{40}\n {2}evidence {3}command: cat note\.txt \(exit code 0\)/,
     );
     assert.match(done.stdout, /\n {2}spent {6}\d+ tokens in \d+ s\n {2}by {9}(neo|morpheus|trinity)\n/);
     assert.match(done.stderr, /^task \S+ in context \S+\n/);
