@@ -2,7 +2,6 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { Log } from '@hermes-fleet/protocol/ports';
 import { LEFT_OUT_ENTRIES, LEFT_OUT_WORDS } from '../git/diff.ts';
 import { failureOf, type Git, type GitPlace } from '../git/git.ts';
-import { firstLine } from '../process/system-error.ts';
 import { OBJECT_ID } from './store.ts';
 
 /** How the gateway makes the commits of results (docs/configuration.md#commits). */
@@ -13,6 +12,8 @@ export interface CommitSettings {
   readonly signingKeyFile?: string | undefined;
 }
 
+/** Told to the caller, who learns no path of the gateway. */
+const UNSIGNED = 'it could not be signed; the log of the worker has the output of ssh-keygen';
 const PACK_MS = 10 * 60_000;
 
 /** A commit of the gateway. */
@@ -56,9 +57,13 @@ export async function commitFilesOf(
   let made = await make(key);
   let unsigned: string | undefined;
   if (made.exitCode !== 0 && key !== '') {
-    log.error({ key, ...failureOf(made) }, 'a commit cannot be signed');
-    unsigned = firstLine(made.stderr, 'git says nothing');
+    const signing = failureOf(made);
     made = await make('');
+    // Without a key it fails too unless the key was the reason.
+    if (made.exitCode === 0) {
+      log.error({ key, ...signing }, 'a commit cannot be signed');
+      unsigned = UNSIGNED;
+    }
   }
   const end = made.stdout.indexOf('\n');
   const id = made.stdout.slice(0, end);

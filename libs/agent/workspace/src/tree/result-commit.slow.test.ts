@@ -124,7 +124,11 @@ test('commits have the configured author and signature, and one that cannot be s
   rmSync(key);
   chmodSync(keys, 0o755);
   const unsigned = await contexts.task('one', 'echo 2 > a');
-  assert.match(unsigned.left ?? '', /^sign commit [0-9a-f]{40}: it has no signature \(/);
+  assert.match(
+    unsigned.left ?? '',
+    /^sign commit [0-9a-f]{40}: it has no signature \(it could not be signed; the log /,
+  );
+  assert.equal((unsigned.left ?? '').includes(keys), false, 'the caller does not learn where the key is');
   assert.deepEqual(unsigned.changed, ['a']);
 });
 
