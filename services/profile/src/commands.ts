@@ -1,5 +1,6 @@
 import type { Finding } from '@hermes-fleet/gateway';
 import type { DependencyState } from '@hermes-fleet/gateway/member';
+import { exposedKey } from '@hermes-fleet/loop';
 import type { Confinement } from '@hermes-fleet/workspace';
 import type { Configuration } from './read-configuration.ts';
 import type { RunningProfile } from './running-profile.ts';
@@ -18,6 +19,14 @@ export function commandsState(
     state: 'degraded',
     detail: 'shell_exec is off: nothing confines commands here; the start log has the reasons',
   };
+}
+
+/** Warns where commands can read the key that signs commits. */
+export function examineSigningKey({ agent }: Pick<Configuration, 'agent'>): Finding[] {
+  const detail = exposedKey(agent);
+  if (detail === undefined) return [];
+  const fix = 'confine commands, e.g. with tools.shell.confine: bubblewrap, or remove the key';
+  return [{ subject: 'commands', check: 'signing key', state: 'warning', detail, fix }];
 }
 
 /** How the running gateway confines commands, which only that process can find out; skipped when it does not say. */

@@ -11,7 +11,7 @@ import {
 import { FleetError } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/ports';
 import type { SecretEnv } from '@hermes-fleet/service';
-import { examineCommands } from './commands.ts';
+import { examineCommands, examineSigningKey } from './commands.ts';
 import type { Environment } from './environment.ts';
 import { EXECUTORS } from './executors.ts';
 import { type Configuration, readConfiguration } from './read-configuration.ts';
@@ -32,7 +32,7 @@ export function examineProfile(environment: Environment, env: SecretEnv): Promis
     },
     live: async (configuration) => {
       const found = [examineModels(configuration, env, environment), examineRunning(configuration)];
-      return (await Promise.all(found)).flat();
+      return [...(await Promise.all(found)).flat(), ...examineSigningKey(configuration)];
     },
   });
 }

@@ -9,7 +9,7 @@ import { SOURCE_CONFIG } from '../../../../test/support/source-config.ts';
 import { notesOf } from './agent-notes.ts';
 import { AgentConfigSchema } from './config/config-yaml.ts';
 
-test('the start log names each key that has no effect', async (t) => {
+test('the start log names each key that has no effect, and a signing key that commands can read', async (t) => {
   const parts = { ...makePlace(t), clock: systemClock, log: silentLog };
   const confinement = await createConfinement({ confine: 'unconfined', ...parts });
   const noted = (config: unknown, ignores = {}): string[] => {
@@ -19,6 +19,13 @@ test('the start log names each key that has no effect', async (t) => {
       .filter((note) => note.startsWith('config.yaml'))
       .map((note) => note.split(/,| has/)[0] ?? '');
   };
+  const commit = { signing_key_file: '/keys/key' };
+  const signing = AgentConfigSchema.parse({
+    tools: { shell: { confine: 'unconfined' } },
+    workspace: { commit },
+  });
+  const notes = notesOf('agent', signing, { ignores: {}, refuses: {} }, confinement, undefined);
+  assert.match(notes.join('\n'), /^commands can read the key of workspace\.commit\.signing_key_file/m);
   assert.deepEqual(noted({}, { effort: 'unused' }), []);
   assert.deepEqual(
     noted(parse(SOURCE_CONFIG)),

@@ -1,6 +1,7 @@
 import type { Confinement } from '@hermes-fleet/workspace';
 import type { AgentConfig } from './config/config-yaml.ts';
 import { type ExecutorRules, valueAt } from './config/executor-rules.ts';
+import { exposedKey } from './config/signing-key.ts';
 import type { AgentModel } from './model/create-model.ts';
 
 /** Lines for the start-up log: what the configuration means for the work of an agent. */
@@ -17,6 +18,7 @@ export function notesOf(
       config.tools.shell.enabled ? confinement.note : 'shell_exec is off (tools.shell.enabled: false)',
     );
   }
+  notes.push(...[exposedKey(config)].filter((note) => note !== undefined));
   if (config.workspace.isolation === 'in_place') notes.push(IN_PLACE);
   if (model?.info.id === 'offline/runbook') {
     notes.push(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
@@ -173,6 +173,51 @@ test('a state directory that commands could reach is refused', async (t) => {
     const made = createConfinement({ ...parts, ...reachable });
     await assert.rejects(made, { code: 'CONFIG_INVALID', message: /inside the workspace/ });
   }
+});
+
+for (const confine of ['bubblewrap', 'uid'] as const)
+  test(`a command cannot read the key that signs commits (${confine})`, {
+    skip: cannotConfine(confine),
+  }, async (t) => {
+    const place = makePlace(t);
+    const keys = join(place.stateDir, '..', 'keys');
+    mkdirSync(keys);
+    const key = join(keys, 'key');
+    writeFileSync(key, SECRET, { mode: 0o600 });
+    const config = { tools: { shell: { confine } }, workspace: { commit: { signing_key_file: key } } };
+    const agent = await makeAgent(t, { ...config, hooks: { compactSuccessOutput: false } }, { place });
+    const brief = block('sh', `cat ${key}; ln -s ${key} link; cat link; ln ${key} stolen; echo x > tried`);
+    const result = await agent.executor.run(makeTask(brief), makeContext());
+    assert.deepEqual(result.artifacts.filesChanged, ['link', 'tried']);
+    assert.doesNotMatch(JSON.stringify(result), new RegExp(SECRET));
+  });
+
+test('a signing key that commands could reach is refused', async (t) => {
+  const place = makePlace(t);
+  const keys = join(place.stateDir, '..', 'keys');
+  mkdirSync(join(place.workspaceRoot, 'sub'), { recursive: true });
+  mkdirSync(join(keys, 'sub'), { recursive: true });
+  const [inside, key, link] = [
+    join(place.workspaceRoot, 'sub/key'),
+    join(keys, 'sub/key'),
+    join(keys, 'link'),
+  ];
+  for (const file of [inside, key]) writeFileSync(file, SECRET, { mode: 0o600 });
+  symlinkSync(inside, link);
+  const parts = { confine: 'unconfined', ...place, clock: systemClock, log: silentLog } as const;
+  for (const reachable of [
+    { signingKeyFile: inside },
+    { signingKeyFile: link },
+    { signingKeyFile: key, repositoryPath: keys },
+    { signingKeyFile: key, readable: [keys] },
+    { signingKeyFile: key, readable: [key] },
+    { signingKeyFile: '/usr/bin/env' },
+  ])
+    await assert.rejects(createConfinement({ ...parts, ...reachable }), {
+      code: 'CONFIG_INVALID',
+      message: /workspace\.commit\.signing_key_file: .* is in .*, which commands can read; move it/,
+    });
+  await createConfinement({ ...parts, signingKeyFile: key, readable: [join(keys, 'su')] });
 });
 
 test('a missing repository is a configuration error', async (t) => {

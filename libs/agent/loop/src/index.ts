@@ -11,7 +11,7 @@ export type { ExecutorKind } from './config/executor-rules.ts';
 export { parseModelName } from './config/model-name.ts';
 export { createModelWindow } from './config/model-window.ts';
 export { anthropicAddress, modelKey } from './config/provider-address.ts';
-export { checkSigningKey } from './config/signing-key.ts';
+export { checkSigningKey, exposedKey } from './config/signing-key.ts';
 export { createCallTokens } from './conversation/call-tokens.ts';
 export { MAX_CALLS, SURPLUS } from './conversation/limited-calls.ts';
 export { createLoopConversation, FOLLOW_UP_TOKENS } from './conversation/loop-conversation.ts';

@@ -250,13 +250,14 @@ export const isContextPlaceholder = (path: readonly PropertyKey[], name: string)
 export function confinementSettings(
   { tools: { shell }, workspace }: AgentConfig,
   readable: readonly string[],
-): Pick<ConfinementOptions, 'confine' | 'network' | 'limits' | 'repositoryPath' | 'readable'> {
+): Omit<ConfinementOptions, 'workspaceRoot' | 'stateDir' | 'clock' | 'log'> {
   return {
     confine: shell.confine,
     readable: [...shell.readable, ...readable],
     network: typeof shell.network === 'string' ? shell.network : 'allow',
     limits: commandLimits(shell.limits),
     repositoryPath: workspace.path,
+    signingKeyFile: workspace.commit.signing_key_file,
   };
 }
 

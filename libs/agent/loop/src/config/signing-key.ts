@@ -2,23 +2,36 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { FleetError } from '@hermes-fleet/protocol';
 import { COMMAND_ENV, hasCode } from '@hermes-fleet/workspace';
+import type { AgentConfig } from './config-yaml.ts';
 
 const TIMEOUT_MS = 10_000;
 
 /**
  * Signs a text with a private ssh key as git would sign a commit. Throws CONFIG_INVALID for
- * `workspace.commit.signing_key_file`, with what to do, if that fails or others may read the key.
+ * `workspace.commit.signing_key_file`, with what to do, if that fails or the key is not the gateway's alone. Whether commands
+ * can reach it is for `createConfinement` to check.
  */
 export function checkSigningKey(file: string): void {
   const problem = fileProblem(file) ?? signatureProblem(file);
   if (problem !== undefined) throw FleetError.ofKey('workspace.commit.signing_key_file', problem);
 }
 
+/** A warning where nothing keeps commands from reading the signing key; undefined else. */
+export const exposedKey = ({
+  tools,
+  workspace,
+}: Pick<AgentConfig, 'tools' | 'workspace'>): string | undefined =>
+  workspace.commit.signing_key_file !== undefined && tools.shell.confine === 'unconfined'
+    ? 'commands can read the key of workspace.commit.signing_key_file, and sign with it (tools.shell.confine: unconfined)'
+    : undefined;
+
 function fileProblem(file: string): string | undefined {
   try {
     const stats = statSync(file);
     if (!stats.isFile()) return `${file} is not a file; name a private ssh key`;
     accessSync(file, constants.R_OK);
+    if (stats.uid !== process.getuid?.())
+      return `${file} belongs to another user (uid ${stats.uid}); give it to the gateway's user: chown`;
     if ((stats.mode & 0o077) === 0) return undefined;
     return `other users may use ${file}; give its private key to the gateway alone: chmod 600`;
   } catch (cause) {

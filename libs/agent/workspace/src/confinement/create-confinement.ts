@@ -24,6 +24,7 @@ import { describe } from './describe.ts';
 import type { AsUserOptions } from './end-user.ts';
 import { dropUserRestricted, LANDLOCK_EXEC, probeLandlock } from './landlock.ts';
 import { findFilter } from './seccomp/filter.ts';
+import { SETTINGS, SYSTEM } from './system-paths.ts';
 import { asUser } from './uid-drop.ts';
 import type { UserRange } from './user-range.ts';
 import { type CommandNetwork, createWrapper, type How, type Programs, type Use } from './wrapper.ts';
@@ -37,6 +38,8 @@ export interface ConfinementOptions {
   readonly repositoryPath?: string | undefined;
   /** Holds the ledger and must not be accessible to commands. */
   readonly stateDir: string;
+  /** The key that signs commits, which commands must not be able to read (`workspace.commit.signing_key_file`). */
+  readonly signingKeyFile?: string | undefined;
   /** Read-only paths in addition to the system's (`tools.shell.readable`). */
   readonly readable?: readonly string[];
   /** Default `full`. */
@@ -61,13 +64,13 @@ const ENABLE =
 
 /**
  * Probes each method by running a command, and returns the first that works: bubblewrap, then another user, else `none`
- * (SECURITY.md#protections). Throws CONFIG_INVALID when a method that is configured by name does not work, and when
- * commands shall have no network and no method with a namespace works.
+ * (SECURITY.md#protections). Throws CONFIG_INVALID when a method that is configured by name does not work, when commands
+ * shall have no network and no method with a namespace works, and when the state or the signing key is where commands reach.
  */
 export async function createConfinement(options: ConfinementOptions): Promise<Confinement> {
-  const root = await prepare(options);
+  const { root, readable } = await prepare(options);
   const servers = join(root, 'mcp');
-  const confinement = await choose(options, root, servers);
+  const confinement = await choose({ ...options, readable }, root, servers);
   // It belongs to the user whom the chosen method gives the servers.
   await makeSharedDirectory(servers, confinement.otherUser);
   return confinement;
@@ -75,8 +78,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
 
 async function choose(options: ConfinementOptions, root: string, servers: string): Promise<Confinement> {
   const places = join(root, 'mcp-places');
-  const readable = await readablePaths(options.readable ?? []);
-  const { network = 'full' } = options;
+  const { readable = [], network = 'full' } = options;
   const filter = findFilter();
   const programs: Programs = {
     bwrap: 'bwrap',
@@ -191,22 +193,34 @@ const CANDIDATES: readonly How[] = [
 ];
 
 /**
- * Returns the real path of the workspace. Throws CONFIG_INVALID when the state directory is inside it or the repository,
- * also through a symlink.
+ * Returns the real path of the workspace, and all readable paths. Throws CONFIG_INVALID when the state directory is inside
+ * the workspace or the repository, or the signing key there or in a readable path, also through a symlink.
  */
-async function prepare(options: ConfinementOptions): Promise<string> {
+async function prepare(options: ConfinementOptions): Promise<{ root: string; readable: string[] }> {
   await mkdir(options.workspaceRoot, { recursive: true });
   const root = await realpath(options.workspaceRoot);
   const repository = options.repositoryPath ? [await realRepository(options.repositoryPath)] : [];
   const state = await realpath(options.stateDir).catch(() => resolve(options.stateDir));
-  if ([root, ...repository].some((path) => state === path || state.startsWith(path + sep))) {
+  if ([root, ...repository].some((path) => isWithin(path, state))) {
     throw new FleetError(
       'CONFIG_INVALID',
       'the state directory is inside the workspace, where commands can access it; move it out of the workspace',
     );
   }
-  return root;
+  const readable = await readablePaths(options.readable ?? []);
+  const { signingKeyFile } = options;
+  const key = signingKeyFile && (await realpath(signingKeyFile).catch(() => resolve(signingKeyFile)));
+  const open =
+    key && [root, ...repository, ...readable, ...SYSTEM, ...SETTINGS].find((path) => isWithin(path, key));
+  if (open)
+    throw FleetError.ofKey(
+      'config.yaml workspace.commit.signing_key_file',
+      `${key} is in ${open}, which commands can read; move it to a folder of the gateway's own, e.g. beside config.yaml`,
+    );
+  return { root, readable };
 }
+
+const isWithin = (folder: string, path: string): boolean => path === folder || path.startsWith(folder + sep);
 
 async function realRepository(path: string): Promise<string> {
   try {
