@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
@@ -70,6 +70,22 @@ test('in place: write tasks are done one after the other, and none waits for wha
     async () => {
       writeFileSync(there('mine.txt'), 'not committed');
       await untilSeen(fleet.target('switch'), WORKER, isClean(false), 'with a dirty tree');
+      // A task that only reads ends none of them.
+      const reading = call(
+        fleet.target(WORKER),
+        'SendMessage',
+        message(
+          dispatch({
+            brief: shell('while [ ! -e .scratch/go ]; do sleep 0.1; done'),
+            task: { write: false },
+            routing: { target: WORKER },
+          }),
+        ),
+      );
+      await until(
+        async () => /^fleet_tasks_in_flight 1$/m.test(await fleet.metrics(WORKER)),
+        'the reading task to run',
+      );
       for (const to of [WORKER, 'switch']) {
         const { status, tokens_spent, unmet, blocked_reason } = await send(
           fleet,
@@ -84,6 +100,9 @@ test('in place: write tasks are done one after the other, and none waits for wha
             new RegExp(`${repository.path} is dirty \\(branch main; changed: mine\\.txt\\)`),
           );
       }
+      mkdirSync(there('.scratch'), { recursive: true });
+      writeFileSync(there('.scratch/go'), '');
+      await reading;
       assert.equal(existsSync(there('never.txt')), false);
       rmSync(there('mine.txt'));
       assert.equal(

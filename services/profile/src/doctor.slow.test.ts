@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
@@ -117,25 +117,6 @@ test('the running profile is asked how it confines commands, and which tools of 
   assert.doesNotMatch((await examined({ tools: { shell: { enabled: false } } })).said, /commands/);
   commands = undefined;
   assert.match((await examined()).said, /^skipped commands confinement/m);
-});
-
-test('a signing key that commands can read is a warning', async (t) => {
-  const file = join(tempDir(t), 'key');
-  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file]);
-  const examined = (confine: string) =>
-    doctor(t, {
-      'fleet.yaml': { fleet: { tier: 'haiku', server } },
-      'config.yaml': {
-        ...CONFIG,
-        tools: { shell: { confine } },
-        workspace: { commit: { signing_key_file: file } },
-      },
-      'IDENTITY.md': IDENTITY,
-    });
-  const { code, said } = await examined('unconfined');
-  assert.match(said, /^warning commands signing key: commands can read the key/m);
-  assert.equal(code, 0);
-  assert.doesNotMatch((await examined('auto')).said, /signing key/);
 });
 
 test('what is left of the ceilings on spending is shown, also before the first start', async (t) => {

@@ -128,6 +128,7 @@ export async function startProfile(
       confinement,
       network,
       unfinished: () => unfinishedTasks(ledger),
+      checkpoint: ledger.loadCheckpoint,
     },
     model,
     tools: external.tools,

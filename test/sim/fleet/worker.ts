@@ -115,11 +115,7 @@ export function createWorker(options: WorkerOptions): Worker {
     repoState: async () => ({ branch: 'main', clean: true }),
     countTokens: async (text) => text.length,
     minimumBudget: 200,
-    queue: {
-      full: lane.isFullFor(ORCHESTRATOR),
-      waiting: lane.waiting,
-      unfinished: lane.waiting + lane.running,
-    },
+    queue: { full: lane.isFullFor(ORCHESTRATOR), waiting: lane.waiting },
     shortage: () => undefined,
     ceilings: () => [],
   });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Executor, RemoteAgents, RepoState, TaskResults } from '@hermes-fleet/protocol/ports';
 import type { Confinement, Workspaces } from '@hermes-fleet/workspace';
@@ -20,6 +20,7 @@ import { createEchoExecutor } from './echo.ts';
 import { createTaskExecutor } from './executor/executor.ts';
 import { loopExecutor } from './executor/loop-executor.ts';
 import { measuredWorkspaces, withinRoom } from './executor/room.ts';
+import { commitsInPlace } from './executor/run-start.ts';
 import type { FileLimits } from './inbox/read-files.ts';
 import { type AgentModel, createModel, type ModelDependencies } from './model/create-model.ts';
 import { type AllowedNetwork, openConfiguredNetwork } from './network/allowed-network.ts';
@@ -52,6 +53,8 @@ export interface AgentPlace {
   readonly workspaces?: Workspaces;
   /** Unfinished tasks, including those without an active run. Their scratchpads are kept. */
   readonly unfinished?: () => readonly UnfinishedTask[];
+  /** The checkpoint of an unfinished task. */
+  readonly checkpoint?: (taskId: string) => JsonObject | undefined;
 }
 
 /** What it can use besides its own tools: MCP servers, the fleet, A2A agents. */
@@ -153,7 +156,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       },
       setUp: isAgent ? setUpOf(config, disk, network) : undefined,
       confinement,
-      hasOtherTasks: () => new Set(unfinished().map(({ id }) => id)).size > 1,
+      hasInterrupted: isInPlace ? interruptedIn(place) : undefined,
       clock,
       log,
     }));
@@ -196,13 +199,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
           disk,
         ),
   );
-  const unfinished = (): UnfinishedTask[] => [...running.tasks(), ...(place.unfinished?.() ?? [])];
   const sweeping = startSweeping({
     ...runtime,
     log,
     workspaces,
     keepDays: config.scratch.keep_days,
-    unfinished,
+    unfinished: () => [...running.tasks(), ...(place.unfinished?.() ?? [])],
   });
   const contexts = workspaces.contexts && createAgentContexts(workspaces.contexts, releaseContext);
   const opened = opening.move();
@@ -226,6 +228,13 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       await opened.disposeAsync();
     },
   };
+}
+
+/** Returns a function that tells whether a task is unfinished that an earlier process began, and whose work is committed in place. */
+function interruptedIn({ unfinished = () => [], checkpoint = () => undefined }: AgentPlace): () => boolean {
+  const committing = unfinished().filter(({ id }) => commitsInPlace(checkpoint(id)));
+  const ids = new Set(committing.map(({ id }) => id));
+  return () => ids.size > 0 && unfinished().some(({ id }) => ids.has(id));
 }
 
 function modelOf({ config, profile, model, observe, runtime }: AgentOptions): Promise<AgentModel> {

@@ -7,8 +7,7 @@ import { runBrief, STOPPED, sh } from '../testing/in-place.ts';
 import { usersTree } from '../testing/tree.ts';
 
 /** A run that writes a file and holds the tree until `release` is called. */
-async function holder(t: TestContext) {
-  const tree = usersTree(t);
+async function holder(t: TestContext, { write = true, tree = usersTree(t) } = {}) {
   const agent = await tree.agent();
   const holding = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -20,7 +19,7 @@ async function holder(t: TestContext) {
       await goOn.promise;
     },
   };
-  const held = runBrief(agent, block('held.txt', 'x'), { context });
+  const held = runBrief(agent, block('held.txt', 'x'), { write, context });
   await holding.promise;
   return { tree, agent, held, release: goOn.resolve };
 }
@@ -57,7 +56,8 @@ test('a task aborted or paused while it waits for the tree never runs; the next 
   await assert.rejects(waiting[0] ?? held, reason);
   await assert.rejects(waiting[1] ?? held, STOPPED);
   assert.equal(tree.log().length, 1, 'the tree is still held');
-  assert.equal((await agent.repoState()).clean, false);
+  const { uncommitted: _, ...state } = { uncommitted: '', ...(await agent.repoState()) };
+  assert.deepEqual(state, { branch: 'trunk', clean: false, inUse: true });
   release();
   assert.deepEqual((await held).artifacts.filesChanged, ['held.txt']);
   assert.deepEqual((await last).artifacts.filesChanged, ['last.txt']);
@@ -68,6 +68,22 @@ test('a task aborted or paused while it waits for the tree never runs; the next 
   );
   assert.equal(tree.has('never.txt'), false);
   assert.equal(canceled.checkpoints.length + paused.checkpoints.length, 0);
+});
+
+test('changes of a person have a write task refused, also while another task reads the tree', async (t) => {
+  const tree = usersTree(t, { 'mine.txt': 'old' });
+  tree.write('mine.txt', 'user');
+  const { agent, held, release } = await holder(t, { write: false, tree });
+  const state = await agent.repoState();
+  const refused = runBrief(agent, block('never.txt', 'x'), { contextId: 'other' });
+  const waits = runBrief(agent, sh('true'), { contextId: 'another', write: false });
+  release();
+  assert.deepEqual([state.clean, 'inUse' in state && state.inUse], [false, false]);
+  assert.deepEqual(
+    (await refused).unmet?.map(({ kind, transient }) => [kind, transient]),
+    [['repo', false]],
+  );
+  await Promise.all([held, waits]);
 });
 
 test('closing the agent ends waiting tasks as well', async (t) => {

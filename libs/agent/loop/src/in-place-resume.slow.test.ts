@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { unlinkSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { Agent } from '../src/agent.ts';
 import { block, makeContext } from '../testing/harness.ts';
 import { runBrief, STOPPED, sh } from '../testing/in-place.ts';
 import { usersTree } from '../testing/tree.ts';
@@ -25,14 +26,27 @@ for (const dirty of [false, true]) {
       else await end.catch(() => {});
       const [checkpoint] = context.checkpoints.slice(saves - 1);
       assert.ok(checkpoint);
+      const begun = tree.has('one.txt');
+      const inUse = async (of: Agent) => {
+        const state = await of.repoState();
+        return !state.clean && state.inUse;
+      };
+      if (saves < total) assert.equal(await inUse(agent), begun && !dirty, 'until the next start');
       await agent.close();
 
-      const again = await tree.agent();
-      const begun = tree.has('one.txt');
+      const interrupted = { id: 'task-1', rootId: 'task-1' };
+      let unfinished = [interrupted];
+      const again = await tree.agent({
+        unfinished: () => unfinished,
+        checkpoint: (id) => (id === interrupted.id ? checkpoint : undefined),
+      });
       if (saves < total) assert.deepEqual(tree.log(), ['first'], 'unfinished work is not committed');
       if (begun && saves < total) {
-        assert.equal((await again.repoState()).clean, false);
-        assert.equal((await runBrief(again, block('b.txt', 'x'), { contextId: 'other' })).status, 'blocked');
+        assert.equal(await inUse(again), !dirty);
+        const refused = await runBrief(again, block('b.txt', 'x'), { contextId: 'other' });
+        assert.deepEqual([refused.status, refused.unmet?.[0]?.transient], ['blocked', !dirty]);
+        unfinished = [];
+        assert.equal(await inUse(again), false, 'nobody continues it');
       }
       const result = await runBrief(again, STEPS, { write: !dirty, context: makeContext({ checkpoint }) });
       if (result.status === 'done')
@@ -42,7 +56,8 @@ for (const dirty of [false, true]) {
         assert.deepEqual(tree.log(), ['first']);
         assert.equal(tree.read('mine.txt'), 'user');
       } else {
-        assert.deepEqual([tree.log(), tree.status()], [['Done, as the brief says', 'first'], []]);
+        const subject = result.status === 'done' ? 'Done, as the brief says' : 'Stopped';
+        assert.deepEqual([tree.log(), tree.status()], [[subject, 'first'], []]);
         assert.equal((await again.repoState()).clean, true);
       }
     }

@@ -74,7 +74,7 @@ test('in a dirty tree, the task’s changes are reported and the user’s stay u
   const agent = await tree.agent();
   const changed = 'both.txt, edited.txt, rm.txt, staged.txt, doomed.txt and 1 more';
   const uncommitted = `${tree.dir} is dirty (branch trunk; changed: ${changed})`;
-  assert.deepEqual(await agent.repoState(), { branch: 'trunk', clean: false, uncommitted });
+  assert.deepEqual(await agent.repoState(), { branch: 'trunk', clean: false, uncommitted, inUse: false });
 
   const look = await runBrief(agent, sh('cat edited.txt'), { write: false });
   assert.deepEqual([look.status, look.artifacts.filesChanged, look.nextSteps], ['done', [], []]);

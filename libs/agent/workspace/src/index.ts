@@ -26,6 +26,7 @@ export { processSpace, processState } from './process/proc.ts';
 export { type CommandResult, runCommand, supervise } from './process/run-command.ts';
 export { capacityOf, hasCode } from './process/system-error.ts';
 export { contextName } from './stores/context-name.ts';
+export { isCommitBase } from './tree/in-place.ts';
 export type { SetUpCommands } from './tree/run-set-up.ts';
 export type { SetUpReport } from './tree/set-up-report.ts';
 export type {

@@ -19,7 +19,7 @@ const requiring = (requirements: NonNullable<TaskDispatch['requirements']>): Tas
 export const limits = (maxConcurrentTasks: number, queueDepth: number, queuedTasks: number) => ({
   limits: { maxConcurrentTasks, queueDepth, queuedTasks },
 });
-export const DIRTY = { session: { repoState: { branch: 'x', clean: false } } };
+export const DIRTY = { session: { repoState: { branch: 'x', clean: false, inUse: false } } };
 
 /** At least one row for each hard reason of docs/handshake.md#routing. */
 export const ROWS: readonly Row[] = [

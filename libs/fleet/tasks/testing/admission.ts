@@ -17,7 +17,7 @@ export const inputs: AdmissionInputs = {
   countTokens: async (text) => text.length,
   minimumBudget: 200,
   shortage: () => undefined,
-  queue: { full: false, waiting: 0, unfinished: 0 },
+  queue: { full: false, waiting: 0 },
   ceilings: () => [],
 };
 export const dirty = async (): Promise<RepoState> => ({

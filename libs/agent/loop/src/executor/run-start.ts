@@ -1,7 +1,7 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { isWriteTask, type Unmet } from '@hermes-fleet/protocol/handshake';
 import { type AdmittedTask, type Log, type RunContext, taskFields } from '@hermes-fleet/protocol/ports';
-import type { Workspace } from '@hermes-fleet/workspace';
+import { isCommitBase, type Workspace } from '@hermes-fleet/workspace';
 import { type InboxOptions, receive } from '../inbox/receive.ts';
 import { continuedMessages, furtherTaskMessage } from '../messages/earlier-messages.ts';
 import { taskMessage } from '../messages/task-message.ts';
@@ -53,6 +53,10 @@ export async function resumeState(saved: JsonObject, workspace: Workspace): Prom
   await workspace.resume(state.base);
   return { ...state, keep_conversation: true };
 }
+
+/** True if the task of the checkpoint works in place and its work is committed at its end. */
+export const commitsInPlace = (saved: JsonObject | undefined): boolean =>
+  typeof saved?.base === 'string' && isCommitBase(saved.base);
 
 async function continued(
   { log }: RunStartOptions,

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cutTo, FleetError, shownName } from '@hermes-fleet/protocol';
 import { dirtyTree, MET, type Unmet, unmet } from '@hermes-fleet/protocol/handshake';
-import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type Confinement, makeSharedDirectory, type Reach } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
 import { addAll, named, type Uncommitted } from '../git/add-all.ts';
@@ -24,7 +24,7 @@ export interface InPlaceOptions {
   readonly confinement: Confinement;
   /** Start of this process's work in the tree, in milliseconds since the epoch. */
   readonly startedAt: number;
-  /** True while another task is unfinished, which may have left its work in the tree. */
+  /** True while the uncommitted changes in the tree are those of another task, which was interrupted and will continue. */
   readonly hasOtherTasks?: (() => boolean) | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -36,8 +36,14 @@ const LOCK_STEP_MS = 100;
 /** Overrides the repository's settings: untracked files would be committed. */
 const ALL_FILES = ['--untracked-files=normal'];
 
+/** The state of a tree, without whose its changes are. */
+type TreeState = { readonly branch: string } & (
+  | { readonly clean: true }
+  | { readonly clean: false; readonly uncommitted: string }
+);
+
 /** The state of the tree in `place.cwd`. */
-export async function inPlaceState(git: Git, place: GitPlace): Promise<RepoState> {
+export async function inPlaceState(git: Git, place: GitPlace): Promise<TreeState> {
   const { branch, changed } = await treeState(git, place, ALL_FILES);
   if (changed.length === 0) return { branch, clean: true };
   const where = `${place.cwd} is dirty (branch ${shownName(branch, 100)}; changed: `;
@@ -215,8 +221,8 @@ const inPlaceBase = (kind: 'commit' | 'tree', id: string): string => `${id}^{${k
 /** True for a base in a checkpoint of a task in place; a task in a context's repository has a bare id. */
 export const isInPlaceBase = (base: string): boolean => /\^\{(?:commit|tree)\}$/.test(base);
 
-/** True for the base of a task whose work is committed at its end. */
-const isCommitBase = (base: string): boolean => base.endsWith('^{commit}');
+/** True for the base of a task in place whose work is committed at its end. */
+export const isCommitBase = (base: string): boolean => base.endsWith('^{commit}');
 
 /** An interrupted task must not continue in a tree that lacks its work or holds another task's. */
 export const startedElsewhere = (where: string): FleetError =>

@@ -24,7 +24,7 @@ import { createSavedTrees } from './saved-trees.ts';
 import { createSetUpCache } from './set-up-cache.ts';
 import { readSetUp, recordSetUp, toMend } from './set-up-report.ts';
 import { createTurns } from './turns.ts';
-import type { OpenTree, Workspaces } from './workspace.ts';
+import type { OpenTree, Workspace, Workspaces } from './workspace.ts';
 
 const STATE_MS = 2000;
 const UNMARKED = 'the time of the last use of a context cannot be recorded';
@@ -41,8 +41,8 @@ export interface WorkspacesOptions {
   /** Prepares the trees of new contexts; not in place. */
   readonly setUp?: SetUpCommands | undefined;
   readonly confinement: Confinement;
-  /** True while a task beside the one that begins is unfinished. In place, it may have left its work in the tree. */
-  readonly hasOtherTasks?: () => boolean;
+  /** True while a task of an earlier process is unfinished that left its work in the tree and commits it. Only in place. */
+  readonly hasInterrupted?: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -176,17 +176,42 @@ async function openInPlace(parts: Parts): Promise<Workspaces> {
   const { git, clock } = parts;
   const repository = await openRepository(parts);
   await openPassing(parts.root);
-  const state = measured(clock, () => inPlaceState(git, repository.place));
   const turns = createTurns();
+  /** The one task that works in the tree. */
+  let holder: Workspace | undefined;
+  /** Tasks that have left the tree, and would have committed what they changed. */
+  let ended = 0;
+  let isInterrupted = false;
+  const hasOtherTasks = (): boolean => isInterrupted || (parts.hasInterrupted?.() ?? false);
+  const isInUse = (): boolean => (holder?.beganClean() ?? false) || hasOtherTasks();
+  const state = measured(clock, async () => {
+    const before = { ended, inUse: isInUse() };
+    const found = await inPlaceState(git, repository.place);
+    // A task may have begun or ended while git looked.
+    return found.clean ? found : { ...found, inUse: before.inUse || ended !== before.ended || isInUse() };
+  });
   const startedAt = clock.now();
   return {
     async openWorkspace(_contextId, { resumes, signal }) {
       using opening = new DisposableStack();
       opening.use(await turns.takeTurn({ first: resumes, signal }));
       opening.defer(state.forget);
-      const workspace = await inPlace({ ...parts, repository, name: repositoryName(parts), startedAt });
+      const name = repositoryName(parts);
+      const workspace = await inPlace({ ...parts, repository, name, startedAt, hasOtherTasks });
+      holder = workspace;
+      opening.defer(() => {
+        if (workspace.beganClean()) ended += 1;
+        holder = undefined;
+      });
       const turn = opening.move();
-      return { ...workspace, [Symbol.asyncDispose]: async () => turn.dispose() };
+      return {
+        ...workspace,
+        async leave(message) {
+          isInterrupted ||= workspace.beganClean();
+          await workspace.leave(message);
+        },
+        [Symbol.asyncDispose]: async () => turn.dispose(),
+      };
     },
     repoState: state.read,
     results: createTaskResults({

@@ -32,6 +32,10 @@ const capabilities = z.looseObject({
 const repoState = z.looseObject({
   branch: z.string().describe('Current branch of the base repository, as git reports it'),
   clean: z.boolean().describe('True if a task gets a tree without uncommitted changes'),
+  in_use: z
+    .boolean()
+    .optional()
+    .describe('True if a task made the changes and commits them at its end; missing if the tree is clean'),
   base_clean: z
     .boolean()
     .optional()

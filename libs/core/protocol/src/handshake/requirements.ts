@@ -112,7 +112,7 @@ export const unmet = (kind: UnmetKind, name: string, detail: string, transient =
  */
 export function dirtyTree(branch: string, uncommitted: string, isOwned: boolean): Unmet[] {
   const remedy = isOwned
-    ? 'a task that may have made the changes is unfinished, so wait for its end'
+    ? 'a task that made the changes is unfinished, so wait for its end'
     : 'commit or stash the changes, or send the task with write: false';
   const detail = `the working tree ${uncommitted}, and this is a write task: ${remedy}`;
   return unmet('repo', branch, detail, isOwned);

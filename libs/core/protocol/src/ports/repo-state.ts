@@ -16,5 +16,7 @@ export type RepoState = {
       readonly clean: false;
       /** Names that tree, its branch and its changes: "/app is dirty (branch main; changed: a.txt)". */
       readonly uncommitted: string;
+      /** True while they are those of a task that commits them at its end; else only a person ends them. */
+      readonly inUse?: boolean;
     }
 );

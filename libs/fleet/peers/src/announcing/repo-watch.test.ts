@@ -47,15 +47,18 @@ it('a change is noticed within seconds, without a task, and reported once', asyn
   facts.state = { branch: 'other', clean: false, uncommitted: 'a.txt' };
   await after(3_000);
   assert.equal(seen.changes, 2);
+  facts.state = { branch: 'other', clean: false, uncommitted: 'a.txt', inUse: true };
+  await after(3_000);
+  assert.equal(seen.changes, 3);
   facts.state = { branch: 'other', clean: false, uncommitted: 'a.txt', problem: 'git cannot read it' };
   await after(3_000);
-  assert.deepEqual([seen.changes, problems], [3, [{ problem: 'git cannot read it' }]]);
+  assert.deepEqual([seen.changes, problems], [4, [{ problem: 'git cannot read it' }]]);
   facts.state = { branch: 'other', clean: false, uncommitted: 'a.txt' };
   await after(3_000);
-  assert.equal(seen.changes, 4);
+  assert.equal(seen.changes, 5);
   watch.stop();
   await after(60_000);
-  assert.equal(seen.looks, 7);
+  assert.equal(seen.looks, 8);
 });
 
 it('a change of the repository that contexts start from is reported', async (t) => {
@@ -73,7 +76,7 @@ it('a dirty tree that a task has left counts as clean until it is measured, at o
   const { watch, facts, seen, after } = setUp(t);
   watch.start();
   assert.equal(watch.leave(), false, 'a clean tree');
-  facts.state = { branch: 'main', clean: false, uncommitted: 'a.txt' };
+  facts.state = { branch: 'main', clean: false, uncommitted: 'a.txt', inUse: true };
   await watch.measure();
   seen.changes = 0;
   assert.deepEqual([watch.leave(), watch.last()], [true, { branch: 'main', clean: true }]);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
 
 const EVERY_MS = 3_000;
@@ -5,6 +6,15 @@ const EVERY_MS = 3_000;
 const PAUSE_FACTOR = 20;
 /** Limits the pause after a measurement during which the machine was suspended. */
 const LONGEST_MS = 300_000;
+
+/** The parts of a state that others hear of. */
+const announced = (state: RepoState): readonly unknown[] => [
+  state.branch,
+  state.clean,
+  state.baseClean,
+  state.problem,
+  !state.clean && state.inUse,
+];
 
 /** Measures the state of the base repository, and reports changes. */
 export function createRepoWatch(options: {
@@ -34,9 +44,8 @@ export function createRepoWatch(options: {
   /** Measures now, and reports a change. */
   async function measure(): Promise<RepoState> {
     const before = state;
-    const { branch, clean, baseClean, problem } = keep(await options.measure());
-    const isSame = branch === before.branch && clean === before.clean && baseClean === before.baseClean;
-    if (!isSame || problem !== before.problem) options.onChange();
+    const now = keep(await options.measure());
+    if (!isDeepStrictEqual(announced(now), announced(before))) options.onChange();
     return state;
   }
 
@@ -72,7 +81,7 @@ export function createRepoWatch(options: {
      */
     leave(): boolean {
       if (!watching || state.clean) return false;
-      const { uncommitted: _, ...rest } = state;
+      const { uncommitted: _changes, inUse: _inUse, ...rest } = state;
       state = { ...rest, clean: true };
       void tryMeasure();
       return true;

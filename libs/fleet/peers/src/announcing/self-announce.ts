@@ -60,6 +60,7 @@ export function createSelfAnnounce(options: {
         repoState: {
           branch: facts.repoState.branch,
           clean: facts.repoState.clean,
+          inUse: facts.repoState.clean ? undefined : (facts.repoState.inUse ?? false),
           baseClean: facts.repoState.baseClean,
           health: facts.repoState.problem === undefined ? 'ok' : 'down',
         },

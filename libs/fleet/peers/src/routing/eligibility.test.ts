@@ -38,16 +38,23 @@ describe('routing: hard reasons', () => {
     assert.doesNotMatch(reasons, /until the provider/);
   });
 
-  for (const [what, announce] of [
-    ['runs', { session: { ...DIRTY.session, activeTasks: 1 } }],
-    ['waits', { ...DIRTY, ...limits(4, 5, 1) }],
-    ['may continue at the next start', { ...DIRTY, ready: false }],
+  for (const [what, inUse] of [
+    ['says that a task works there', true],
+    ['does not say whose the changes are', undefined],
   ] as const)
-    it(`takes a dirty tree for that of a task of the peer that ${what}`, () => {
-      const { unmet, waitable } = route(dispatchOf(), [announcing('neo', announce)], POLICY, NOW);
-      assert.match(unmet.find(({ kind }) => kind === 'repo')?.detail ?? '', /: its tasks are not finished$/);
+    it(`waits for the dirty tree of a peer that ${what}`, () => {
+      const session = { repoState: { branch: 'x', clean: false, ...(inUse && { inUse }) } };
+      const { unmet, waitable } = route(dispatchOf(), [announcing('neo', { session })], POLICY, NOW);
+      assert.match(unmet[0]?.detail ?? '', /: the task that works there is not finished$/);
       assert.equal(waitable, true);
     });
+
+  it('does not wait for changes of a person, whatever other tasks the peer has', () => {
+    const busy = { ...DIRTY, session: { ...DIRTY.session, activeTasks: 1 }, ...limits(4, 5, 1) };
+    const { unmet, waitable } = route(dispatchOf(), [announcing('neo', busy)], POLICY, NOW);
+    assert.match(unmet[0]?.detail ?? '', /: commit or stash the changes there/);
+    assert.equal(waitable, false);
+  });
 
   it('names every reason of a peer at once', () => {
     const peer = announcing(

@@ -120,14 +120,13 @@ const requirements: AnnounceCheck = (_peer, announce, { conditions }) => {
   return unmetOfEach(conditions, (condition) => condition.unmet(facts));
 };
 
-const repo: AnnounceCheck = (peer, { session, limits, ready = true }, { dispatch }) => {
-  const { repoState, activeTasks } = session;
+const repo: AnnounceCheck = (peer, { session: { repoState } }, { dispatch }) => {
   if (repoState.health === 'down') return unmet('repo', peer.name, 'cannot work with its repositories', true);
   if (repoState.clean || !isWriteTask(dispatch)) return MET;
   const dirty = 'working tree is dirty, and this is a write task';
-  // A task that the peer has, or continues at its next start, commits what it has changed. Else only a person does.
-  return activeTasks > 0 || (limits?.queuedTasks ?? 0) > 0 || !ready
-    ? unmet('repo', peer.name, `${dirty}: its tasks are not finished`, true)
+  // A peer that does not say whose the changes are may have a task that ends them.
+  return (repoState.inUse ?? true)
+    ? unmet('repo', peer.name, `${dirty}: the task that works there is not finished`, true)
     : unmet('repo', peer.name, `${dirty}: commit or stash the changes there, or send it with write: false`);
 };
 

@@ -13,7 +13,7 @@ const decide = (
 ) => route(dispatch, peers, { ...POLICY, ...policy }, NOW);
 const stale = (name: string): PeerProfile => peerOf(name, { receivedAt: NOW - 90_001 });
 /** A task is at work in the tree. */
-const DIRTY = { session: { repoState: { branch: 'x', clean: false }, activeTasks: 1 } };
+const DIRTY = { session: { repoState: { branch: 'x', clean: false, inUse: true } } };
 const requiring = (requirements: NonNullable<TaskDispatch['requirements']>): TaskDispatch =>
   dispatchOf({ requirements });
 
@@ -166,7 +166,7 @@ describe('routing: waiting for a peer', () => {
       [
         'a: is stale: its last announce has expired',
         'x: keeps failing and is not asked for now',
-        'y: working tree is dirty, and this is a write task: its tasks are not finished',
+        'y: working tree is dirty, and this is a write task: the task that works there is not finished',
       ],
     );
   });

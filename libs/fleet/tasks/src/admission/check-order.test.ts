@@ -20,7 +20,7 @@ describe('the order of the admission checks', () => {
       inputs: {
         ...inputs,
         repoState: dirty,
-        queue: { full: true, waiting: 1, unfinished: 2 },
+        queue: { full: true, waiting: 1 },
       },
     });
     assert.deepEqual(
@@ -58,7 +58,7 @@ describe('the order of the admission checks', () => {
         ...inputs,
         ...sick('timeout', 'timeout after 1000 ms'),
         repoState: dirty,
-        queue: { full: true, waiting: 1, unfinished: 2 },
+        queue: { full: true, waiting: 1 },
       },
     });
     assert.deepEqual(

@@ -52,7 +52,7 @@ function requestThat(fails: Failing): AdmissionRequest {
     },
     inputs: {
       ...inputsWith(new Set(SERVERS), new Set(CAPABILITIES), !fails.repo),
-      queue: { full: fails.capacity === true, waiting: 0, unfinished: 0 },
+      queue: { full: fails.capacity === true, waiting: 0 },
     },
   };
 }
@@ -78,7 +78,7 @@ function inputsWith(
     repoState: async () => (clean ? { branch: 'main', clean } : dirty()),
     countTokens: async (text) => text.length,
     minimumBudget: 200,
-    queue: { full: false, waiting: 0, unfinished: 0 },
+    queue: { full: false, waiting: 0 },
     shortage: () => undefined,
   };
 }

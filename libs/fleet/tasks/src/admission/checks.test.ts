@@ -134,11 +134,11 @@ describe('admission', () => {
       false,
     ],
     [
-      'a dirty tree that an unfinished task may have left so',
+      'a dirty tree in which a task works that commits the changes',
       dispatchOf(),
-      { repoState: dirty, queue: { full: false, waiting: 0, unfinished: 1 } },
+      { repoState: async () => ({ ...(await dirty()), inUse: true }) },
       'repo',
-      /^the working tree \/app is dirty .*: a task that may have made the changes is unfinished, so wait for its end$/,
+      /^the working tree \/app is dirty .*: a task that made the changes is unfinished, so wait for its end$/,
       true,
     ],
     [
@@ -152,7 +152,7 @@ describe('admission', () => {
     [
       'a full queue',
       dispatchOf(),
-      { queue: { full: true, waiting: 7, unfinished: 8 } },
+      { queue: { full: true, waiting: 7 } },
       'capacity',
       /queue of neo is full \(7 waiting\)/,
       true,

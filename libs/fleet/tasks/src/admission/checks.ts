@@ -41,8 +41,7 @@ export interface AdmissionInputs {
   countTokens(text: string): Promise<number>;
   /** The smallest token budget with which the executor starts, without the brief; 0 if it spends nothing. */
   readonly minimumBudget: number;
-  /** `unfinished`: tasks that run, wait, or wait for their caller or for a part of their work. */
-  readonly queue: { readonly full: boolean; readonly waiting: number; readonly unfinished: number };
+  readonly queue: { readonly full: boolean; readonly waiting: number };
   /** Names the resource that the machine is short of for a new task; undefined when there is none. */
   shortage(): Unmet | undefined;
   /** The ceilings on spending that the task would exceed (docs/configuration.md#spending). */
@@ -258,7 +257,7 @@ function repoUnmet({ dispatch, inputs }: AdmissionRequest, state: RepoState): re
   if (problem !== undefined)
     return unmet('repo', inputs.self, `${inputs.self} cannot work with its repositories: ${problem}`, true);
   if (state.clean || !isWriteTask(dispatch)) return MET;
-  return dirtyTree(branch, state.uncommitted, inputs.queue.unfinished > 0);
+  return dirtyTree(branch, state.uncommitted, state.inUse ?? false);
 }
 
 const capacity: Check = ({ inputs: { queue, self } }) => (queue.full ? queueUnmet(self, queue.waiting) : MET);

@@ -53,7 +53,7 @@ export function createDestinations(options: DestinationsOptions) {
     countTokens,
     minimumBudget: options.agent.minimumBudget,
     shortage: () => options.agent.shortage?.(),
-    queue: { full: queue.isFullFor(caller), waiting: queue.waiting, unfinished: queue.unfinished },
+    queue: { full: queue.isFullFor(caller), waiting: queue.waiting },
     ceilings: spending.unmet,
   });
 

@@ -173,10 +173,6 @@ export function createTaskQueue(options: TaskQueueOptions) {
     get parked(): number {
       return lane.asking;
     },
-    /** Tasks that have not ended. */
-    get unfinished(): number {
-      return tasks.size;
-    },
     /** How many tasks that are admitted now can start at once. */
     get freeSlots(): number {
       return assignsPlaces ? lane.freePlaces : scheduler.freePlacesOf(lane);
