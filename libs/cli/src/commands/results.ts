@@ -117,7 +117,7 @@ function renderPulled(
   const name = quote(branch);
   return [
     done,
-    // What a merge takes, and not what the worker says that the task began from.
+    // The range that a merge takes: the base is the word of the worker.
     `to see it: git log -p ${hasHead ? '..' : ''}${name}`,
     ...(isBare ? [] : [isEmpty ? `to take it: git switch ${name}` : `to take it: git merge ${name}`]),
   ];

@@ -94,7 +94,7 @@ export function createGit(env: NodeJS.ProcessEnv, cwd: string, signal: AbortSign
   };
 }
 
-/** What git said first, on one line. */
+/** The first lines of git's message, as one line. */
 export const saidBy = (stderr: string): string =>
   sanitize(
     stderr

@@ -45,7 +45,7 @@ const ISSUE = [
 
 const CLOSING = `(?<![a-z0-9])(${CLOSES})`;
 
-/** What forges obey in a commit message, and how it is reworded. */
+/** Patterns that forges obey in a commit message, and how each is reworded. */
 const REWORDED: readonly (readonly [RegExp, string])[] = [
   // Smart commits of Jira: PROJ-12 #close, PROJ-12 some words #time 2d.
   [new RegExp(String.raw`(?<=${KEY}(?!\d).*\s)#(?=[A-Za-z])`, 'g'), ''],
@@ -75,7 +75,7 @@ const REWORDED: readonly (readonly [RegExp, string])[] = [
  */
 export function harmless(text: string): string {
   const next = REWORDED.reduce((known, [what, words]) => known.replace(what, words), text);
-  // What one closes may close the next: fix fix#12.
+  // One rewording may leave another pattern: fix fix#12.
   return next === text ? text : harmless(next);
 }
 

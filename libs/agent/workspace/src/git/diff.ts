@@ -1,4 +1,4 @@
-/** What no result has (docs/agent.md#progress-scratchpad-memory), all of it at the top. */
+/** Files at the top of the tree that no result has (docs/agent.md#progress-scratchpad-memory). */
 const WITHOUT_RESULT = ['.scratch', 'PROGRESS.json', '.PROGRESS.json.tmp', 'PROGRESS.invalid-*.json'];
 /** Pathspecs that leave it out of commits and of `files_changed`. */
 export const LEFT_OUT = ['--', '.', ...WITHOUT_RESULT.map((path) => `:(exclude,top)${path}`)];

@@ -205,7 +205,7 @@ async function openIn(
     ended = undefined;
   };
   let clean = false;
-  /** What the task found, and is part of the branch before its own work. */
+  /** Work that the task found in the tree, which is on the branch before its own. */
   const behind: Uncommitted[] = [];
   if (isNew) {
     // A power cut may have emptied the file, which is written when the files are complete.
@@ -234,7 +234,7 @@ async function openIn(
         const { left, taken } = await saveAndKeep('end', 'What an earlier task left behind');
         clean = left.length === 0;
         const paths = await results.changed(before, tip);
-        // Of refused work, the refusal tells.
+        // The record of a refusal names refused work.
         if (paths.length > 0 && earlier === undefined) behind.push(leftBehind(paths));
         if (!taken) earlier ??= await readRefusal(options.dir);
       }

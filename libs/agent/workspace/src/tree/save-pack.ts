@@ -10,7 +10,7 @@ import { SAVE } from './scripts.ts';
 
 const SAVE_MS = 10 * 60_000;
 
-/** What a tree wrote of itself. Nothing of it is checked yet. */
+/** The pack that a tree wrote of its work. Nothing of it is checked yet. */
 export interface SavedPack {
   /** The commit of the tree. */
   readonly commit: string;
