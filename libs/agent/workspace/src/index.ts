@@ -29,15 +29,16 @@ export { contextName } from './stores/context-name.ts';
 export { isCommitBase } from './tree/in-place.ts';
 export type { SetUpCommands } from './tree/run-set-up.ts';
 export type { SetUpReport } from './tree/set-up-report.ts';
-export type {
-  Committed,
-  ContextStore,
-  Opening,
-  OpenTree,
-  PrunedContexts,
-  PruneOptions,
-  RemovedContext,
-  Workspace,
-  Workspaces,
+export {
+  type Committed,
+  type ContextStore,
+  type Opening,
+  type OpenTree,
+  type PrunedContexts,
+  type PruneOptions,
+  type RemovedContext,
+  type Workspace,
+  WorkspaceRefused,
+  type Workspaces,
 } from './tree/workspace.ts';
-export { openWorkspaces } from './tree/workspaces.ts';
+export { openWorkspaces, type RemoteRepository } from './tree/workspaces.ts';

@@ -4,7 +4,7 @@ import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type ConfinementOptions, createConfinement } from '../src/confinement/create-confinement.ts';
 import { COMMAND_ENV } from '../src/process/command-env.ts';
 import { type CommandResult, runCommand } from '../src/process/run-command.ts';
-import type { Workspace, Workspaces } from '../src/tree/workspace.ts';
+import type { Opening, Workspace, Workspaces } from '../src/tree/workspace.ts';
 import { openWorkspaces, type WorkspacesOptions } from '../src/tree/workspaces.ts';
 import { makePlace, type Place } from './place.ts';
 import { plainWorkspaces } from './plain-workspaces.ts';
@@ -13,10 +13,10 @@ export interface Contexts {
   readonly place: Place;
   readonly workspaces: Workspaces;
   /** A task of the context: begins, runs the script as a command, commits. */
-  task(contextId: string, script: string): Promise<TaskRun>;
+  task(contextId: string, script: string, repository?: Opening['repository']): Promise<TaskRun>;
   /** Runs a script as a command of an open context. */
   sh(workspace: Workspace, script: string): Promise<CommandResult>;
-  open(contextId: string): Promise<Workspace>;
+  open(contextId: string, repository?: Opening['repository']): Promise<Workspace>;
   /** Opens the same workspaces again, as the next start of the profile does. */
   restart(): Promise<Contexts>;
 }
@@ -29,7 +29,7 @@ export interface TaskRun extends CommandResult {
 
 export async function openTestContexts(
   t: TestContext,
-  options: Partial<Pick<WorkspacesOptions, 'path' | 'isolation' | 'setUp' | 'commits'>> & {
+  options: Partial<Pick<WorkspacesOptions, 'path' | 'isolation' | 'setUp' | 'commits' | 'repositories'>> & {
     readonly confine?: 'auto' | 'bubblewrap' | 'uid' | 'unconfined';
     readonly place?: Place;
     readonly log?: Log;
@@ -47,6 +47,7 @@ export async function openTestContexts(
     isolation = 'worktree',
     setUp,
     commits,
+    repositories,
     users,
     programs,
   } = options;
@@ -67,14 +68,19 @@ export async function openTestContexts(
       isolation,
       setUp,
       commits,
+      repositories,
       confinement,
       clock,
       log,
     });
   };
   const workspaces = options.plain ? plainWorkspaces(place.workspaceRoot) : await openReal();
-  const open = (contextId: string): Promise<Workspace> =>
-    workspaces.openWorkspace(contextId, { resumes: false, signal: AbortSignal.timeout(60_000) });
+  const open = (contextId: string, repository?: Opening['repository']): Promise<Workspace> =>
+    workspaces.openWorkspace(contextId, {
+      repository,
+      resumes: false,
+      signal: AbortSignal.timeout(60_000),
+    });
   const sh = (workspace: Workspace, script: string): Promise<CommandResult> =>
     runCommand(workspace.wrap('/bin/sh', ['-c', script]), {
       cwd: workspace.dir,
@@ -89,8 +95,8 @@ export async function openTestContexts(
     workspaces,
     open,
     sh,
-    async task(contextId, script) {
-      await using workspace = await open(contextId);
+    async task(contextId, script, repository) {
+      await using workspace = await open(contextId, repository);
       const begun = await workspace.begin(true);
       if ('refused' in begun) throw new Error(begun.refused.detail);
       const result = await sh(workspace, script);

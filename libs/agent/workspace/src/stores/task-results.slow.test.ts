@@ -34,7 +34,7 @@ async function result(contexts: Contexts, context: string, script: string): Prom
   assert.equal(run.exitCode, 0, run.stderr);
   const { delivery } = await workspace.commit('Task');
   const { base, commit, branch } = delivery ?? assert.fail('nothing changed');
-  return { contextId: context, branch, base: base ?? '', commit: commit ?? '' };
+  return { contextId: context, repository: null, branch, base: base ?? '', commit: commit ?? '' };
 }
 
 async function textOf(content: Promise<ResultContent>): Promise<string> {

@@ -25,6 +25,8 @@ export interface SetUpCommands {
   readonly shell: string;
   /** Variables of the commands. */
   readonly env: Readonly<Record<string, string>>;
+  /** Reads variables of the commands that nothing else may know; absent: none. Throws CONFIG_INVALID. */
+  readonly secrets?: (() => Readonly<Record<string, string>>) | undefined;
   /** For all of them together. */
   readonly timeoutMs: number;
   /** The most that they may leave; undefined: no limit. */

@@ -60,13 +60,28 @@ export interface Workspace extends OpenTree {
   diffSince(base: string, maxChars: number): Promise<string>;
 }
 
+/** Thrown when the tree of a task cannot be opened: the task is `blocked`, before a token is spent. */
+export class WorkspaceRefused extends Error {
+  override readonly name = 'WorkspaceRefused';
+  readonly unmet: readonly Unmet[];
+
+  constructor(unmet: readonly Unmet[]) {
+    super(unmet.map(({ detail }) => detail).join('; '));
+    this.unmet = unmet;
+  }
+}
+
 export interface Opening {
+  /** The configured repository of the task, and its base; undefined: that of `WorkspacesOptions.path`, or the profile's own. */
+  readonly repository?: { readonly name: string; readonly base?: string | undefined } | undefined;
   /** True when the run continues an interrupted task; such runs go ahead of new ones. */
   readonly resumes: boolean;
   /** Ends the wait for the tree. */
   readonly signal: AbortSignal;
   /** Called when the run waits for the set-up of its tree, and at the end of that. */
   readonly onSetUp?: ((state: SetUpProgress) => Promise<void>) | undefined;
+  /** Called when the run waits for a fetch of its repository, and at the end of that. */
+  readonly onFetch?: ((state: SetUpProgress) => Promise<void>) | undefined;
 }
 
 export interface Tree {
@@ -129,7 +144,7 @@ export interface ContextStore {
 }
 
 export interface Workspaces {
-  /** Resolves with the context's tree when the run may use it. */
+  /** Resolves with the context's tree when the run may use it. Throws WorkspaceRefused. */
   openWorkspace(contextId: string, opening: Opening): Promise<Workspace>;
   /** The state of the repositories, at most 2 s old. Throws CAPACITY when no process can be started. */
   repoState(): Promise<RepoState>;

@@ -8,6 +8,7 @@ import { createGit, type Git } from '../git/git.ts';
 import { capacityOf, isThere } from '../process/system-error.ts';
 import { type Base, openBase, openSource, type Source } from '../stores/base.ts';
 import { contextName } from '../stores/context-name.ts';
+import type { Remote } from '../stores/remote.ts';
 import type { CommitSettings } from '../stores/result-commit.ts';
 import { openResults, type Results } from '../stores/results.ts';
 import { openPassing, passing } from '../stores/store.ts';
@@ -29,6 +30,11 @@ import type { OpenTree, Workspace, Workspaces } from './workspace.ts';
 const STATE_MS = 2000;
 const UNMARKED = 'the time of the last use of a context cannot be recorded';
 
+/** A repository at a forge, and what prepares its trees. */
+export interface RemoteRepository extends Remote {
+  readonly setUp?: SetUpCommands | undefined;
+}
+
 export interface WorkspacesOptions {
   readonly profile: string;
   readonly root: string;
@@ -40,6 +46,8 @@ export interface WorkspacesOptions {
   readonly commits?: CommitSettings | undefined;
   /** Prepares the trees of new contexts; not in place. */
   readonly setUp?: SetUpCommands | undefined;
+  /** The repositories that tasks may name; not in place. */
+  readonly repositories?: readonly RemoteRepository[] | undefined;
   readonly confinement: Confinement;
   /** True while a task of an earlier process is unfinished that left its work in the tree and commits it. Only in place. */
   readonly hasInterrupted?: () => boolean;

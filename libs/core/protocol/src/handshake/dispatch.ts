@@ -25,6 +25,27 @@ const OutputSchema = z.record(z.string(), z.unknown()).superRefine((schema, ctx)
   if (problem !== undefined) ctx.addIssue({ code: 'custom', message: problem });
 });
 
+/** The name of a configured repository, as dispatches and capabilities have it. */
+export const RepositoryName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be 1 to 63 letters, digits, ".", "_" or "-"');
+
+/** The name of a branch. Git refuses others, and reads some of them as options or patterns. */
+export const BranchName = z
+  .string()
+  .max(200)
+  .regex(
+    /^(?![-/.])(?!.*(?:\.\.|\/\/|@\{|\/\.|\.lock(?:\/|$)))[^\s~^:?*[\\\p{C}]+(?<![/.])$/u,
+    'must be the name of a branch, such as main or release/1.2',
+  );
+
+const repository = z.looseObject({
+  name: RepositoryName.describe('Name of a repository that the worker has in its configuration'),
+  base: BranchName.optional().describe(
+    'Branch that the context starts from; default: as the worker has it in its configuration',
+  ),
+});
+
 const parent = z.looseObject({
   task_id: id.describe('task_id of the parent'),
   profile: id.describe('Profile that delegated the task'),
@@ -51,6 +72,9 @@ const task = z.looseObject({
   conversation: id
     .optional()
     .describe('Name of the conversation within its context, set by an orchestrator that has many callers'),
+  repository: repository
+    .optional()
+    .describe('Repository of the context; requires the capability repository:<name>'),
   parent: parent.optional().describe('Task that this task is a part of'),
   root_id: id.optional().describe('First task of the chain'),
   root_caller: id
@@ -91,9 +115,24 @@ export const TaskDispatchWire = z
 
 export type TaskDispatch = Camel<z.output<typeof TaskDispatchWire>>;
 
-/** Decodes a TASK_DISPATCH; INVALID_PARAMS names every invalid field. */
+const REPOSITORY = 'repository:';
+
+/** The capability of a worker that has the repository in its configuration. */
+export const repositoryCapability = (name: string): string => REPOSITORY + name;
+
+/**
+ * Decodes a TASK_DISPATCH; INVALID_PARAMS names every invalid field. One with a repository requires its capability, also where the
+ * sender does not say so: a worker that ignores `task.repository`, as those of older releases do, then refuses it.
+ */
 export function decodeDispatch(wire: unknown): TaskDispatch {
-  return decodeWith(TaskDispatchWire, wire);
+  const dispatch: TaskDispatch = decodeWith(TaskDispatchWire, wire);
+  const { task, requirements = {} } = dispatch;
+  if (task.repository === undefined) return dispatch;
+  const capability = repositoryCapability(task.repository.name);
+  const { requiredCapabilities = [] } = requirements;
+  if (requiredCapabilities.includes(capability)) return dispatch;
+  const all = [...requiredCapabilities, capability];
+  return { ...dispatch, requirements: { ...requirements, requiredCapabilities: all } };
 }
 
 export function encodeDispatch(dispatch: TaskDispatch): JsonObject {
@@ -102,10 +141,12 @@ export function encodeDispatch(dispatch: TaskDispatch): JsonObject {
 
 const WRITING_CAPABILITIES = new Set(['file', 'patch', 'terminal', 'write_file', 'edit_file', 'shell_exec']);
 
-/** `task.write`, or its default: true when the task requires a writing capability or none at all. */
+/** `task.write`, or its default: true when the task requires a writing capability, or none but its repository. */
 export function isWriteTask(dispatch: TaskDispatch): boolean {
   if (dispatch.task.write !== undefined) return dispatch.task.write;
-  const required = dispatch.requirements?.requiredCapabilities ?? [];
+  const required = (dispatch.requirements?.requiredCapabilities ?? []).filter(
+    (name) => !name.startsWith(REPOSITORY),
+  );
   return required.length === 0 || required.some((name) => WRITING_CAPABILITIES.has(name));
 }
 

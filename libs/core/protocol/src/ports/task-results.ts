@@ -1,6 +1,8 @@
 /** The commits of a task's result, as `artifacts.delivery` of its TASK_RESULT has them. */
 export interface ResultCommits {
   readonly contextId: string;
+  /** As `artifacts.delivery` names it; null for one of the agent's own without a name. */
+  readonly repository: string | null;
   readonly branch: string;
   readonly base: string;
   readonly commit: string;

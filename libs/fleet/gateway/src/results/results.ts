@@ -31,6 +31,7 @@ export interface ResultsOptions {
 const Delivered = z.object({
   artifacts: z.object({
     delivery: z.object({
+      repository: z.string().nullable(),
       branch: z.string(),
       commit: z.string().nullable(),
       base: z.string().nullable(),
@@ -98,14 +99,14 @@ function commitsIn({ id, contextId }: TaskRecord, results: readonly JsonObject[]
     const changed = results.some((each) => Changed.safeParse(each).success);
     throw noResult(changed ? recordedNowhere(id) : `task ${id} changed no files`);
   }
-  const { branch, base, commit } = found.artifacts.delivery;
+  const { repository, branch, base, commit } = found.artifacts.delivery;
   if (commit === null)
     throw noResult(
       `the files of task ${id} are not committed: they are in the working tree of the profile that did it, on the branch ${branch}`,
     );
   if (base === null)
     throw noResult(`task ${id} began from no commit with which its result could be compared`);
-  return { contextId, branch, base, commit };
+  return { contextId, repository, branch, base, commit };
 }
 
 function contentOf(
