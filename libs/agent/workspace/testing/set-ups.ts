@@ -8,7 +8,7 @@ import type { SetUpCommands } from '../src/tree/run-set-up.ts';
 /** A set-up without a limit of the disk. */
 export const setUpBy = (
   commands: readonly string[],
-  limits: Partial<Pick<SetUpCommands, 'timeoutMs' | 'maxBytes' | 'shell' | 'env'>> = {},
+  limits: Partial<Pick<SetUpCommands, 'timeoutMs' | 'maxBytes' | 'shell' | 'env' | 'secrets'>> = {},
 ): SetUpCommands => ({
   commands,
   shell: '/bin/sh',

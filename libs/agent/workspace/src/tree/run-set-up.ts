@@ -16,6 +16,7 @@ import { openContextPlace } from './context-place.ts';
 import { LEAVE_OUT, SET_UP } from './scripts.ts';
 import type { SetUpFailure } from './set-up-report.ts';
 import { COLLECT, PACK_HOME, PACK_TREE } from './set-up-scripts.ts';
+import { findSecret, maskOf } from './set-up-secrets.ts';
 
 /** The commands that prepare a tree for work (docs/configuration.md#set-up). */
 export interface SetUpCommands {
@@ -70,9 +71,14 @@ export async function runSetUp(
   { profile, base, confinement, git, clock, log }: SetUpParts,
   signal: AbortSignal,
 ): Promise<SetUpFailure | undefined> {
+  const last = setUp.commands.at(-1) ?? '';
   const { timeoutMs, maxBytes = Number.MAX_SAFE_INTEGER } = setUp;
+  const secrets = setUp.secrets?.() ?? {};
+  const masked = maskOf(secrets);
   await using place = await openContextPlace(dir, confinement, base, { clock, log });
   await place.make();
+  const failed = (what: string, { exitCode, killed, stderr }: CommandResult): FleetError =>
+    new FleetError('INTERNAL', `${what} (${killed ?? exitCode}): ${masked(stderr.trim()).slice(-300)}`);
   const env = { HOME: place.home, TMPDIR: place.tmp };
   const gitPlace: GitPlace = {
     cwd: place.dir,
@@ -98,14 +104,16 @@ export async function runSetUp(
     const line = throughProxy(place.wrap, proxied)('/bin/sh', args);
     const result = await runCommand(withMonitor(line, monitor), {
       cwd: place.dir,
-      env: { ...COMMAND_ENV, ...gitIdentity(profile), ...TRUST_TREE, ...env },
+      // No argument has a secret: all users can read those.
+      env: { ...secrets, ...COMMAND_ENV, ...gitIdentity(profile), ...TRUST_TREE, ...env },
       timeoutMs: Math.max(1, until - clock.now()),
       signal,
       clock,
       ...OUTPUT,
     });
     const reason = reasonOf(result, timeoutMs, proxied?.refused());
-    if (reason !== undefined) return { command, reason, output: outputOf(result) };
+    if (reason !== undefined)
+      return { command, reason: masked(reason), output: endOf(masked(outputOf(result))) };
   }
 
   const collected = await script(COLLECT, [dir, commit]);
@@ -113,7 +121,7 @@ export async function runSetUp(
   const submodules = linesOf(collected.stdout);
   if (submodules.length > 0)
     log.warn(
-      { commit, submodules: submodules.slice(0, 20) },
+      { commit, submodules: submodules.slice(0, 20).map(masked) },
       'contexts do not get the files of submodules that the set-up fetched',
     );
   await mkdir(outcome, { recursive: true, mode: 0o700 });
@@ -123,9 +131,15 @@ export async function runSetUp(
     const { result } = await receivePack(git, gitPlace, { text, args: [] }, to);
     if (result.killed === 'output') {
       const reason = `what it left has more than ${Math.floor(maxBytes / 1024 / 1024)} MiB (workspace.max_mb)`;
-      return { command: setUp.commands.at(-1) ?? '', reason, output: '' };
+      return { command: last, reason, output: '' };
     }
     if (result.exitCode !== 0) throw failed('what it left cannot be archived', result);
+    const found = await findSecret(to.file, secrets, signal);
+    if (found !== undefined) {
+      const file = `${which === 'home' ? '~/' : ''}${found.file.replace(/^\.\//, '')}`;
+      const reason = `it left the secret ${found.variable} in ${masked(file)}; remove the file in the last command of setup`;
+      return { command: last, reason, output: '' };
+    }
   }
   return undefined;
 }
@@ -143,8 +157,5 @@ function reasonOf(
   return refused.length === 0 ? end : `${end}; the network refused ${refused.join('; ')}`;
 }
 
-const outputOf = ({ stdout, stderr }: CommandResult): string =>
-  (stderr.trim() || stdout.trim()).slice(-MAX_OUTPUT_CHARS).toWellFormed();
-
-const failed = (what: string, { exitCode, killed, stderr }: CommandResult): FleetError =>
-  new FleetError('INTERNAL', `${what} (${killed ?? exitCode}): ${stderr.trim().slice(-300)}`);
+const outputOf = ({ stdout, stderr }: CommandResult): string => stderr.trim() || stdout.trim();
+const endOf = (text: string): string => text.slice(-MAX_OUTPUT_CHARS).toWellFormed();

@@ -9,6 +9,7 @@ import { removeFiles } from './removing.ts';
 import { ARCHIVES, archiveOf, runSetUp, type SetUpCommands, type SetUpParts } from './run-set-up.ts';
 import type { SetUpFailure } from './set-up-report.ts';
 import { UNPACK } from './set-up-scripts.ts';
+import { exposedSecrets } from './set-up-secrets.ts';
 import type { Opening } from './workspace.ts';
 
 /**
@@ -153,10 +154,11 @@ export function createSetUpCache(
     ): Promise<SetUpFailure | undefined> {
       const { signal } = options;
       signal.throwIfAborted();
-      if (confinement.method === 'none') {
-        const [command = ''] = setUp.commands;
-        return { command, reason: 'nothing confines commands here', output: '' };
-      }
+      const refused =
+        confinement.method === 'none'
+          ? 'nothing confines commands here'
+          : setUp.secrets && exposedSecrets(confinement);
+      if (refused !== undefined) return { command: setUp.commands[0] ?? '', reason: refused, output: '' };
       const key = kept === 0 ? random(10) : keyOf(commit);
       await mkdir(outcomes, { recursive: true, mode: 0o700 });
       used.set(key, (used.get(key) ?? 0) + 1);
