@@ -29,6 +29,7 @@ interface Service {
   ports?: { host_ip?: string }[];
   networks?: Record<string, unknown>;
   environment?: Record<string, string>;
+  configs?: { source: string; target?: string }[];
   volumes?: { type: string; source: string; target: string; read_only?: boolean }[];
   logging?: { driver: string };
 }
@@ -107,13 +108,22 @@ test('only the jobs that make keys and back them up mount the keys of another se
 
 test('no environment holds a secret, and NATS is not on the monitoring network', { skip }, () => {
   for (const [name, service] of Object.entries(services)) {
-    for (const variable of Object.keys(service.environment ?? {})) {
-      assert.doesNotMatch(variable, /TOKEN|PASSWORD|SECRET/, name);
-    }
+    const own = Object.keys(service.environment ?? {}).filter((variable) => variable !== 'REPOSITORY_TOKEN');
+    for (const variable of own) assert.doesNotMatch(variable, /TOKEN|PASSWORD|SECRET/, name);
+    // As the keys of model providers, which the user passes on to the profiles.
+    assert.equal(service.environment?.REPOSITORY_TOKEN, PROFILES.includes(name) ? '' : undefined, name);
   }
   assert.deepEqual(Object.keys(services.nats?.networks ?? {}), ['fleet']);
   assert.deepEqual(Object.keys(services.prometheus?.networks ?? {}), ['observe']);
   assert.deepEqual(Object.keys(services.grafana?.networks ?? {}), ['observe']);
+});
+
+test('the four profiles, and nobody else, have the file with the repositories of all profiles', {
+  skip,
+}, () => {
+  const file = { source: 'repositories', target: '/etc/hermes/profiles/repositories.yaml' };
+  for (const [name, service] of Object.entries(services))
+    assert.deepEqual(service.configs, PROFILES.includes(name) ? [file] : undefined, name);
 });
 
 test('what commands reach on the monitoring network, they can only read', { skip }, () => {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { DEFAULT_SERVICES, initKeys, memberEnv, PROFILES, planFleet, TRADER } from '@hermes-fleet/cli';
 import { FleetConfigSchema, normalizePeerUrl, resolveTokens } from '@hermes-fleet/fleet-config';
 import { memberCard, profileDir, readMemberEnvironment } from '@hermes-fleet/gateway/member';
-import { AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/loop';
+import { AgentConfigSchema, isContextPlaceholder, SharedRepositories } from '@hermes-fleet/loop';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 
@@ -41,6 +41,12 @@ test('services know each other by their public URLs', () => {
       }
     }
   }
+});
+
+test('the shipped file for all profiles has no repositories', () => {
+  const file = join(folder, 'repositories.yaml');
+  const { value } = loadYamlConfig({ file, schema: SharedRepositories, env: createSecretEnv({}) });
+  assert.deepEqual(value, { repositories: {} });
 });
 
 test('only switch orchestrates, and every profile has its tier and port', () => {

@@ -49,6 +49,7 @@ configs() {
 for profile in switch neo morpheus trinity; do
   configs "$profile" "profiles/$profile" fleet.yaml config.yaml IDENTITY.md
 done
+configs repositories profiles repositories.yaml
 configs trader trader fleet.yaml trader.yaml IDENTITY.md
 configs console console console.yaml
 

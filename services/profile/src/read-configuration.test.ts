@@ -170,6 +170,82 @@ test('a signing key is found beside config.yaml, and one that cannot sign is a p
   assert.deepEqual(problemsOf(t, filesWith('gone')), ['config.yaml:3 workspace.commit.signing_key_file']);
 });
 
+/** The repositories that neo has with these files; one of `shared` is for all profiles. */
+function repositoriesOf(
+  t: TestContext,
+  { own, shared, fleet = {} }: { own?: object; shared?: string; fleet?: object },
+): { home: string; read(): Configuration['agent']['workspace']['repositories'] } {
+  const home = tempDir(t);
+  const dir = join(home, 'profiles/neo');
+  mkdirSync(dir, { recursive: true });
+  const server = { bind_port: 9220, auth_required: false };
+  writeFileSync(join(dir, 'fleet.yaml'), JSON.stringify({ fleet: { tier: 'haiku', server, ...fleet } }));
+  writeFileSync(join(dir, 'config.yaml'), JSON.stringify({ workspace: own ?? {} }));
+  writeFileSync(join(dir, 'IDENTITY.md'), '# Neo');
+  if (shared !== undefined) writeFileSync(join(home, 'profiles/repositories.yaml'), shared);
+  const environment = {
+    name: 'neo',
+    home,
+    dir,
+    stateDir: home,
+    workspaceDir: '/workspaces/neo',
+    logLevel: 'silent',
+  };
+  const env = createSecretEnv({ WEB_TOKEN: 'a-token' });
+  return { home, read: () => readConfiguration(environment, env).agent.workspace.repositories };
+}
+
+const SHARED = [
+  'repositories:',
+  '  web: { url: "https://git.example/web", token_env: WEB_TOKEN }',
+  '  docs:',
+  '    url: https://git.example/docs',
+  '    ca_file: ca.pem',
+].join('\n');
+
+test('a profile has the repositories of all profiles, of which its own replace one whole', (t) => {
+  const web = { url: 'https://git.example/neo-web', ca_file: 'own.pem' };
+  const { home, read } = repositoriesOf(t, { own: { repositories: { web } }, shared: SHARED });
+  const pem = '-----BEGIN CERTIFICATE-----';
+  writeFileSync(join(home, 'profiles/ca.pem'), pem);
+  writeFileSync(join(home, 'profiles/neo/own.pem'), pem);
+  const found = Object.entries(read()).map(([name, each]) => [name, each.url, each.token_env, each.ca_file]);
+  assert.deepEqual(found.sort(), [
+    ['docs', 'https://git.example/docs', undefined, join(home, 'profiles/ca.pem')],
+    ['web', web.url, undefined, join(home, 'profiles/neo/own.pem')],
+  ]);
+});
+
+test('a profile whose tasks have no trees of their own has no repositories of all profiles', (t) => {
+  const shared = 'repositories: { web: { url: "https://git.example/web", token_env: GONE } }';
+  for (const others of [{ own: { isolation: 'in_place' } }, { fleet: { response_handler: 'llm' } }])
+    assert.deepEqual(repositoriesOf(t, { ...others, shared }).read(), {});
+});
+
+test('problems of repositories have their file, line and key', (t) => {
+  const own = { repositories: { web: { url: 'https://git.example/web', token_env: 'GONE' } } };
+  const paths = (shared: string): string[] => {
+    try {
+      repositoriesOf(t, { own, shared }).read();
+    } catch (error) {
+      assert.ok(error instanceof FleetError && error.code === 'CONFIG_INVALID');
+      return error.fields.map(({ path }) => path);
+    }
+    return [];
+  };
+  const mine = 'config.yaml:1 workspace.repositories.web.token_env';
+  assert.deepEqual(paths(SHARED), [mine, 'repositories.yaml:5 repositories.docs.ca_file']);
+  assert.deepEqual(paths(SHARED.replace('web:', 'WEB:').replace(/ {2}docs[\s\S]*/, '')), [
+    mine,
+    'repositories.yaml:2 repositories.WEB',
+  ]);
+  assert.deepEqual(paths(`${SHARED}\n    colour: red`), [
+    'repositories.yaml:6 repositories.docs.colour',
+    mine,
+  ]);
+  assert.deepEqual(paths('repositories: ['), ['repositories.yaml:1', mine]);
+});
+
 test('a placeholder of a tree in a server that all tasks share is a problem of its key', (t) => {
   const config = ['mcp:', '  servers:', '    a:', '      command: node', '      scope: profile'];
   const [problem] = problemsOf(t, {

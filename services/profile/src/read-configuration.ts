@@ -11,6 +11,7 @@ import { type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protoco
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import type { Environment } from './environment.ts';
 import { EXECUTORS } from './executors.ts';
+import { completeRepositories } from './shared-repositories.ts';
 
 export interface Configuration extends MemberConfiguration {
   readonly agent: AgentConfig;
@@ -19,8 +20,8 @@ export interface Configuration extends MemberConfiguration {
 }
 
 /**
- * Reads a profile's fleet.yaml, config.yaml and IDENTITY.md, and every secret that they name. Throws one CONFIG_INVALID
- * that lists the problems of all three files.
+ * Reads a profile's fleet.yaml, config.yaml and IDENTITY.md, the repositories of all profiles, and every secret that they name.
+ * Throws one CONFIG_INVALID that lists the problems of all files.
  */
 export function readConfiguration(
   environment: Environment,
@@ -40,6 +41,9 @@ export function readConfiguration(
   );
   if (agent)
     problems.attempt(() => resolveSigningKey(agent.value.workspace.commit, environment.dir), agent.locate);
+  const takesRepositories =
+    fleet?.value.fleet.response_handler === 'agent' && agent?.value.workspace.isolation === 'worktree';
+  if (takesRepositories) completeRepositories(agent, environment, env, problems);
   const tier = fleet && agent && problems.attempt(() => tierOf(fleet.value, agent.value.model), fleet.locate);
   problems.add(unvalidatedProblems(file, env, agentTokenProblems));
   if (problems.found.length > 0 || !whole || !agent || tier === undefined) throw problems.error();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import { repositoryCapability, type Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Executor, RemoteAgents, RepoState, TaskResults } from '@hermes-fleet/protocol/ports';
 import type { Confinement, Workspaces } from '@hermes-fleet/workspace';
 import {
@@ -14,8 +14,10 @@ import {
 import { type AgentContexts, createAgentContexts } from './agent-contexts.ts';
 import { notesOf } from './agent-notes.ts';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
-import { type AgentConfig, confinementSettings, setUpOf } from './config/config-yaml.ts';
+import { type AgentConfig, confinementSettings } from './config/config-yaml.ts';
 import { createModelWindow } from './config/model-window.ts';
+import { repositoriesOf } from './config/repositories.ts';
+import { setUpOf } from './config/set-up.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createTaskExecutor } from './executor/executor.ts';
 import { loopExecutor } from './executor/loop-executor.ts';
@@ -143,6 +145,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     clock,
     log,
   });
+  const setUpPlace = { disk, network };
+  const repositories = isAgent ? repositoriesOf(config, runtime.env, setUpPlace) : [];
   const workspaces =
     place.workspaces ??
     (await openWorkspaces({
@@ -154,7 +158,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
         author: config.workspace.commit.author,
         signingKeyFile: config.workspace.commit.signing_key_file,
       },
-      setUp: isAgent ? setUpOf(config, disk, network) : undefined,
+      setUp: isAgent ? setUpOf(config.workspace, config, setUpPlace, 'workspace.setup') : undefined,
+      repositories,
       confinement,
       hasInterrupted: isInPlace ? interruptedIn(place) : undefined,
       clock,
@@ -213,7 +218,11 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     ...(contexts && { contexts }),
     results: workspaces.results,
     capabilities: () => ({
-      tools: [...capabilityNames(tools), ...(isAgent ? (outside.capabilities?.() ?? []) : [])],
+      tools: [
+        ...capabilityNames(tools),
+        ...(isAgent ? (outside.capabilities?.() ?? []) : []),
+        ...repositories.map(({ name }) => repositoryCapability(name)),
+      ],
     }),
     repoState: () => workspaces.repoState(),
     shortage: disk.unmet,

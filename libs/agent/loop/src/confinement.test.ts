@@ -192,7 +192,7 @@ for (const confine of ['bubblewrap', 'uid'] as const)
     assert.doesNotMatch(JSON.stringify(result), new RegExp(SECRET));
   });
 
-test('a signing key that commands could reach is refused', async (t) => {
+test('a secret file that commands could reach is refused', async (t) => {
   const place = makePlace(t);
   const keys = join(place.stateDir, '..', 'keys');
   mkdirSync(join(place.workspaceRoot, 'sub'), { recursive: true });
@@ -205,19 +205,20 @@ test('a signing key that commands could reach is refused', async (t) => {
   for (const file of [inside, key]) writeFileSync(file, SECRET, { mode: 0o600 });
   symlinkSync(inside, link);
   const parts = { confine: 'unconfined', ...place, clock: systemClock, log: silentLog } as const;
+  const secret = (file: string) => [{ key: 'workspace.repositories.web.token_file', file }];
   for (const reachable of [
-    { signingKeyFile: inside },
-    { signingKeyFile: link },
-    { signingKeyFile: key, repositoryPath: keys },
-    { signingKeyFile: key, readable: [keys] },
-    { signingKeyFile: key, readable: [key] },
-    { signingKeyFile: '/usr/bin/env' },
+    { secretFiles: secret(inside) },
+    { secretFiles: secret(link) },
+    { secretFiles: secret(key), repositoryPath: keys },
+    { secretFiles: secret(key), readable: [keys] },
+    { secretFiles: secret(key), readable: [key] },
+    { secretFiles: secret('/usr/bin/env') },
   ])
     await assert.rejects(createConfinement({ ...parts, ...reachable }), {
       code: 'CONFIG_INVALID',
-      message: /workspace\.commit\.signing_key_file: .* is in .*, which commands can read; move it/,
+      message: /workspace\.repositories\.web\.token_file: .* is in .*, which commands can read; move it/,
     });
-  await createConfinement({ ...parts, signingKeyFile: key, readable: [join(keys, 'su')] });
+  await createConfinement({ ...parts, secretFiles: secret(key), readable: [join(keys, 'su')] });
 });
 
 test('a missing repository is a configuration error', async (t) => {

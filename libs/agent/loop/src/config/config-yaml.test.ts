@@ -45,6 +45,7 @@ test('an empty config.yaml selects the offline runbook with all tools', () => {
     isolation: 'worktree',
     setup: [],
     setup_timeout_s: 1800,
+    repositories: {},
     max_mb: 20_480,
     min_free_mb: 512,
     commit: { sign_off: false, trailers: {} },

@@ -3,18 +3,16 @@ import { McpServerConfigSchema } from '@hermes-fleet/mcp';
 import {
   type CommandLimits,
   type ConfinementOptions,
-  type DiskSpace,
   defaultMemoryMb,
   defaultProcesses,
-  type SetUpCommands,
 } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import type { AllowedNetwork } from '../network/allowed-network.ts';
 import { CommitConfig } from './commit-config.ts';
 import { EXECUTOR_KINDS, type ExecutorKind, type ExecutorRules, valueAt } from './executor-rules.ts';
 import { IgnoredKeys } from './ignored-keys.ts';
 import { FallbackModel, httpUrl, ModelCallsConfig, modelKeys, seconds, whole } from './model-config.ts';
 import { modelProblem } from './model-name.ts';
+import { Repositories, Setup, SetupTimeout } from './repository-config.ts';
 import { Tools } from './tools-config.ts';
 
 const toggle = z.boolean().default(true);
@@ -29,14 +27,11 @@ const Workspace = z.strictObject({
     .enum(['worktree', 'in_place'])
     .default('worktree')
     .describe('a repository for each context, or one tree for all tasks, see [below](#working-in-place)'),
-  setup: z
-    .union([z.string().min(1), z.array(z.string().min(1)).max(50)])
-    .default([])
-    .transform((commands) => [commands].flat())
-    .describe('commands that prepare the tree of each new context, see [Set-up](#set-up); refused in place'),
-  setup_timeout_s: whole(1, 86_400)
-    .default(1800)
-    .describe('the most that all commands of `workspace.setup` together may take'),
+  setup: Setup.describe(
+    'commands that prepare the tree of each new context, see [Set-up](#set-up); refused in place',
+  ),
+  setup_timeout_s: SetupTimeout.describe('the most that all commands of `workspace.setup` together may take'),
+  repositories: Repositories.describe('[repositories](#repositories) that tasks may name; refused in place'),
   max_mb: whole(0)
     .default(20_480)
     .describe('what the files of a context may take, see [Disk space](#disk-space); not in place'),
@@ -188,6 +183,14 @@ export const AgentConfigSchema = z
           'in place, the tree is yours, so you prepare it: remove setup, or use isolation: worktree';
         ctx.addIssue({ code: 'custom', path: ['workspace', 'setup'], message });
       }
+      if (
+        value.workspace?.isolation === 'in_place' &&
+        Object.keys(value.workspace.repositories ?? {}).length > 0
+      ) {
+        const message =
+          'in place, all tasks work in one tree: remove repositories, or use isolation: worktree';
+        ctx.addIssue({ code: 'custom', path: ['workspace', 'repositories'], message });
+      }
       if (value.workspace?.isolation === 'in_place' && value.workspace.commit?.signing_key_file) {
         const message = 'in place, git runs as a command, which must not read the key: sign commits yourself';
         ctx.addIssue({ code: 'custom', path: ['workspace', 'commit', 'signing_key_file'], message });
@@ -242,6 +245,8 @@ const ownKeys = {
  */
 export const isContextPlaceholder = (path: readonly PropertyKey[], name: string): boolean | 'whole' => {
   if (path.slice(0, 2).join('.') === 'workspace.setup') return 'whole';
+  const [first, , third] = path[0] === 'workspace' ? path.slice(1) : path;
+  if (first === 'repositories' && third === 'setup') return 'whole';
   if (path.slice(0, 3).join('.') === 'tools.shell.env') return 'whole';
   return name === 'WORKSPACE' && path[0] === 'mcp' && ['args', 'env', 'cwd'].includes(String(path[3]));
 };
@@ -257,22 +262,19 @@ export function confinementSettings(
     network: typeof shell.network === 'string' ? shell.network : 'allow',
     limits: commandLimits(shell.limits),
     repositoryPath: workspace.path,
-    signingKeyFile: workspace.commit.signing_key_file,
+    secretFiles: secretFiles(workspace),
   };
 }
 
-/** The set-up of new contexts, undefined where none is configured. */
-export function setUpOf(
-  { workspace, tools }: AgentConfig,
-  disk: DiskSpace,
-  network: AllowedNetwork | undefined,
-): SetUpCommands | undefined {
-  const { setup: commands, setup_timeout_s, max_mb } = workspace;
-  if (commands.length === 0) return undefined;
-  const maxBytes = max_mb === 0 ? undefined : max_mb * 1024 * 1024;
-  const { path: shell = '/bin/sh', env } = tools.shell;
-  const proxied = network && (() => network.openProxy({ command: 'workspace.setup' }));
-  return { commands, shell, env, timeoutMs: setup_timeout_s * 1000, maxBytes, disk, proxied };
+/** The files with secrets of the gateway, each with its key. */
+function secretFiles({ commit, repositories }: AgentConfig['workspace']) {
+  const tokens = Object.entries(repositories).map(([name, { token_file: file }]) => ({
+    key: `workspace.repositories.${name}.token_file`,
+    file,
+  }));
+  return [{ key: 'workspace.commit.signing_key_file', file: commit.signing_key_file }, ...tokens].flatMap(
+    ({ key, file }) => (file === undefined ? [] : [{ key, file }]),
+  );
 }
 
 export const commandLimits = (limits: AgentConfig['tools']['shell']['limits']): CommandLimits => ({

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, statSync } from 'node:fs';
 import { FleetError } from '@hermes-fleet/protocol';
 import { COMMAND_ENV, hasCode } from '@hermes-fleet/workspace';
 import type { AgentConfig } from './config-yaml.ts';
+import { secretFileProblem } from './secret-file.ts';
 
 const TIMEOUT_MS = 10_000;
+const KEY = { name: 'a private ssh key', content: 'its private key', make: 'create the key with ssh-keygen' };
 
 /**
  * Signs a text with a private ssh key as git would sign a commit. Throws CONFIG_INVALID for
@@ -12,7 +13,7 @@ const TIMEOUT_MS = 10_000;
  * can reach it is for `createConfinement` to check.
  */
 export function checkSigningKey(file: string): void {
-  const problem = fileProblem(file) ?? signatureProblem(file);
+  const problem = secretFileProblem(file, KEY) ?? signatureProblem(file);
   if (problem !== undefined) throw FleetError.ofKey('workspace.commit.signing_key_file', problem);
 }
 
@@ -24,22 +25,6 @@ export const exposedKey = ({
   workspace.commit.signing_key_file !== undefined && tools.shell.confine === 'unconfined'
     ? 'commands can read the key of workspace.commit.signing_key_file, and sign with it (tools.shell.confine: unconfined)'
     : undefined;
-
-function fileProblem(file: string): string | undefined {
-  try {
-    const stats = statSync(file);
-    if (!stats.isFile()) return `${file} is not a file; name a private ssh key`;
-    accessSync(file, constants.R_OK);
-    if (stats.uid !== process.getuid?.())
-      return `${file} belongs to another user (uid ${stats.uid}); give it to the gateway's user: chown`;
-    if ((stats.mode & 0o077) === 0) return undefined;
-    return `other users may use ${file}; give its private key to the gateway alone: chmod 600`;
-  } catch (cause) {
-    if (hasCode(cause, 'ENOENT', 'ENOTDIR')) return `${file} does not exist; create the key with ssh-keygen`;
-    if (hasCode(cause, 'EACCES')) return `the gateway's user cannot read ${file}; give it the file: chown`;
-    throw cause;
-  }
-}
 
 function signatureProblem(file: string): string | undefined {
   // An empty passphrase, so that none is asked for.

@@ -11,13 +11,16 @@ const enabled = (...names: string[]) =>
 /** The gateway sets these itself. */
 const OWN_NAMES = /^(?:HOME|TMPDIR|FLEET_.*|GIT_CONFIG_(?:COUNT|KEY|VALUE).*)$/;
 
+/** The name of a variable that commands may be given. */
+export const CommandVariable = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, 'must be a variable name')
+  .refine((name) => !OWN_NAMES.test(name), 'is set by the gateway; choose another name');
+
 /** Variables of commands. Their values are literal: what the gateway's environment holds is no command's business. */
 const ShellEnv = z
   .record(
-    z
-      .string()
-      .regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, 'must be a variable name')
-      .refine((name) => !OWN_NAMES.test(name), 'is set by the gateway; choose another name'),
+    CommandVariable,
     z
       .string()
       .max(4096)

@@ -1,4 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
   type Clock,
@@ -7,7 +8,7 @@ import {
   type RunOutcome,
   taskFields,
 } from '@hermes-fleet/protocol/ports';
-import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
+import { type Workspace, WorkspaceRefused, type Workspaces } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config-yaml.ts';
 import { isDeep } from '../guards/evidence.ts';
 import type { FileLimits } from '../inbox/read-files.ts';
@@ -69,11 +70,15 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
       const messages = commitMessages(task, options.config.workspace.commit);
       const saved = context.checkpoint.load();
       const ending = AbortSignal.any([context.signal, context.stopping]);
-      await using workspace = await openTraced({ task, tracing }, workspaces, {
+      const opened = await openTraced({ task, tracing }, workspaces, {
+        repository: task.dispatch.task.repository,
         resumes: saved !== undefined,
         signal: ending,
         onSetUp: (state) => context.reportEvent({ type: 'progress', data: { set_up: state } }),
-      });
+        onFetch: (state) => context.reportEvent({ type: 'progress', data: { fetch: state } }),
+      }).catch(refusalIn);
+      if ('refused' in opened) return blocked(...opened.refused);
+      await using workspace = opened;
       const state = saved
         ? await resumeState(saved, workspace)
         : await startState({ log, continues, inbox: { files, clock } }, task, context, workspace);
@@ -280,6 +285,11 @@ const withNames = (offer: Offer, { nameOf }: ConversationLead): Offer => ({
   ...offer,
   tools: offer.tools.map((tool) => ({ ...tool, name: nameOf(tool.name) })),
 });
+
+function refusalIn(error: unknown): { readonly refused: readonly Unmet[] } {
+  if (error instanceof WorkspaceRefused) return { refused: error.unmet };
+  throw error;
+}
 
 /** True when the profile is stopping, so that its next start resumes the run. */
 function resumesLater({ signal, stopping }: RunContext, error: unknown): boolean {

@@ -226,11 +226,11 @@ function reviewEvidence(review: RunState['review']): Evidence[] {
 const claimedEvidence = ({ pr }: Claim): Evidence[] =>
   pr === undefined ? [] : [{ kind: 'claimed', detail: `pull request ${cut(pr)}` }];
 
-/** The outcome of a task that cannot begin here, for the reason given. */
-export const blocked = (unmet: Unmet): RunOutcome => ({
+/** The outcome of a task that cannot begin here, for the reasons given. */
+export const blocked = (...unmet: Unmet[]): RunOutcome => ({
   status: 'blocked',
-  blockedReason: unmet.detail,
-  unmet: [unmet],
+  blockedReason: unmet.map(({ detail }) => detail).join('; '),
+  unmet,
   nextSteps: [],
   artifacts: { pr: null, filesChanged: [] },
 });

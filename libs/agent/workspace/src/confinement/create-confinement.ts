@@ -38,8 +38,8 @@ export interface ConfinementOptions {
   readonly repositoryPath?: string | undefined;
   /** Holds the ledger and must not be accessible to commands. */
   readonly stateDir: string;
-  /** The key that signs commits, which commands must not be able to read (`workspace.commit.signing_key_file`). */
-  readonly signingKeyFile?: string | undefined;
+  /** Files of the gateway that commands must not be able to read, each with its key in config.yaml. */
+  readonly secretFiles?: readonly { readonly key: string; readonly file: string }[];
   /** Read-only paths in addition to the system's (`tools.shell.readable`). */
   readonly readable?: readonly string[];
   /** Default `full`. */
@@ -65,7 +65,7 @@ const ENABLE =
 /**
  * Probes each method by running a command, and returns the first that works: bubblewrap, then another user, else `none`
  * (SECURITY.md#protections). Throws CONFIG_INVALID when a method that is configured by name does not work, when commands
- * shall have no network and no method with a namespace works, and when the state or the signing key is where commands reach.
+ * shall have no network and no method with a namespace works, and when the state or a secret file is where commands reach.
  */
 export async function createConfinement(options: ConfinementOptions): Promise<Confinement> {
   const { root, readable } = await prepare(options);
@@ -194,7 +194,7 @@ const CANDIDATES: readonly How[] = [
 
 /**
  * Returns the real path of the workspace, and all readable paths. Throws CONFIG_INVALID when the state directory is inside
- * the workspace or the repository, or the signing key there or in a readable path, also through a symlink.
+ * the workspace or the repository, or a secret file there or in a readable path, also through a symlink.
  */
 async function prepare(options: ConfinementOptions): Promise<{ root: string; readable: string[] }> {
   await mkdir(options.workspaceRoot, { recursive: true });
@@ -208,15 +208,16 @@ async function prepare(options: ConfinementOptions): Promise<{ root: string; rea
     );
   }
   const readable = await readablePaths(options.readable ?? []);
-  const { signingKeyFile } = options;
-  const key = signingKeyFile && (await realpath(signingKeyFile).catch(() => resolve(signingKeyFile)));
-  const open =
-    key && [root, ...repository, ...readable, ...SYSTEM, ...SETTINGS].find((path) => isWithin(path, key));
-  if (open)
-    throw FleetError.ofKey(
-      'config.yaml workspace.commit.signing_key_file',
-      `${key} is in ${open}, which commands can read; move it to a folder of the gateway's own, e.g. beside config.yaml`,
-    );
+  const reached = [root, ...repository, ...readable, ...SYSTEM, ...SETTINGS];
+  for (const { key, file } of options.secretFiles ?? []) {
+    const secret = await realpath(file).catch(() => resolve(file));
+    const open = reached.find((path) => isWithin(path, secret));
+    if (open)
+      throw FleetError.ofKey(
+        `config.yaml ${key}`,
+        `${secret} is in ${open}, which commands can read; move it to a folder of the gateway's own, e.g. beside config.yaml`,
+      );
+  }
   return { root, readable };
 }
 
