@@ -26,19 +26,22 @@ export { processSpace, processState } from './process/proc.ts';
 export { type CommandResult, runCommand, supervise } from './process/run-command.ts';
 export { capacityOf, hasCode } from './process/system-error.ts';
 export { contextName } from './stores/context-name.ts';
+export type { Remote } from './stores/remote.ts';
+export { checkRemote, type RemoteFault } from './stores/remote-git.ts';
+export { WorkspaceRefused } from './stores/workspace-refused.ts';
 export { isCommitBase } from './tree/in-place.ts';
+export type { RemoteRepository } from './tree/repositories.ts';
 export type { SetUpCommands } from './tree/run-set-up.ts';
 export type { SetUpReport } from './tree/set-up-report.ts';
-export {
-  type Committed,
-  type ContextStore,
-  type Opening,
-  type OpenTree,
-  type PrunedContexts,
-  type PruneOptions,
-  type RemovedContext,
-  type Workspace,
-  WorkspaceRefused,
-  type Workspaces,
+export type {
+  Committed,
+  ContextStore,
+  Opening,
+  OpenTree,
+  PrunedContexts,
+  PruneOptions,
+  RemovedContext,
+  Workspace,
+  Workspaces,
 } from './tree/workspace.ts';
-export { openWorkspaces, type RemoteRepository } from './tree/workspaces.ts';
+export { openWorkspaces } from './tree/workspaces.ts';

@@ -1,4 +1,5 @@
 export { type Contexts, openTestContexts } from './contexts.ts';
+export { type Forge, startForge } from './forge.ts';
 export { type GitServer, startGitServer } from './git-server.ts';
 export { KERNEL_ATTACKS } from './kernel-attacks.ts';
 export { memoryFile, PERL } from './memory-attacks.ts';

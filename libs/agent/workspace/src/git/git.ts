@@ -4,6 +4,9 @@ import { COMMAND_ENV } from '../process/command-env.ts';
 import { type CommandLine, type CommandResult, type RunOptions, runCommand } from '../process/run-command.ts';
 import { capacityError } from '../process/system-error.ts';
 
+/** A setting of git. */
+export type Setting = readonly [key: string, value: string];
+
 /** Where git runs, and as whom. */
 export interface GitPlace {
   readonly cwd: string;
@@ -11,6 +14,8 @@ export interface GitPlace {
   readonly workTree: string | undefined;
   /** Replaces the tree's own index. */
   readonly indexFile?: string;
+  /** Settings in addition to those of `createGit`. */
+  readonly settings?: readonly Setting[];
   /** Variables in addition to those of `GitPlace` and `createGit`. */
   readonly env?: Readonly<Record<string, string>>;
   wrap(command: string, args: readonly string[]): CommandLine;
@@ -25,7 +30,7 @@ export type Git = ReturnType<typeof createGit>;
  * Machine-wide settings are ignored. These keep git from some of the programs that a repository can choose. They are not a
  * protection: git in a tree that a task can change runs confined, as the task.
  */
-const SETTINGS: readonly (readonly [key: string, value: string])[] = [
+const SETTINGS: readonly Setting[] = [
   ['core.hooksPath', '/dev/null'],
   ['core.fsmonitor', 'false'],
   ['core.attributesFile', '/dev/null'],
@@ -51,14 +56,17 @@ const GIT_ENV: Readonly<Record<string, string>> = {
   GIT_NO_LAZY_FETCH: '1',
   GIT_TERMINAL_PROMPT: '0',
   GIT_OPTIONAL_LOCKS: '0',
-  GIT_CONFIG_COUNT: String(SETTINGS.length),
+};
+
+const settingsEnv = (settings: readonly Setting[]): Record<string, string> => ({
+  GIT_CONFIG_COUNT: String(settings.length),
   ...Object.fromEntries(
-    SETTINGS.flatMap(([key, value], index) => [
+    settings.flatMap(([key, value], index) => [
       [`GIT_CONFIG_KEY_${index}`, key],
       [`GIT_CONFIG_VALUE_${index}`, value],
     ]),
   ),
-};
+});
 
 const LIMITS = { timeoutMs: 60_000, keepBytes: 8 * 1024 * 1024, maxBytes: 64 * 1024 * 1024 };
 
@@ -67,7 +75,7 @@ const NO_ROOM = /^.*(?:[Cc]annot fork|unable to fork|Resource temporarily unavai
 
 /** Runs git, and scripts of several git steps, for the gateway. Throws CAPACITY when no process can be started. */
 export function createGit(options: { readonly profile: string; readonly clock: Clock; readonly log: Log }) {
-  const base = { ...GIT_ENV, ...gitIdentity(options.profile) };
+  const base = { ...GIT_ENV, ...settingsEnv(SETTINGS), ...gitIdentity(options.profile) };
 
   async function start(
     command: string,
@@ -76,6 +84,7 @@ export function createGit(options: { readonly profile: string; readonly clock: C
     call?: GitCall,
   ): Promise<CommandResult> {
     const env: Record<string, string> = { ...base, ...place.env };
+    if (place.settings !== undefined) Object.assign(env, settingsEnv([...SETTINGS, ...place.settings]));
     if (place.gitDir !== undefined) env.GIT_DIR = place.gitDir;
     if (place.workTree !== undefined) env.GIT_WORK_TREE = place.workTree;
     if (place.indexFile !== undefined) env.GIT_INDEX_FILE = place.indexFile;

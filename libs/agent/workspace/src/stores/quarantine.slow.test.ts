@@ -9,7 +9,7 @@ import { attackersGit } from '../../testing/attackers-git.ts';
 import { makePlace } from '../../testing/index.ts';
 import { createConfinement } from '../confinement/create-confinement.ts';
 import { createGit } from '../git/git.ts';
-import { openBase } from './base.ts';
+import { openBase, ownOrigin } from './base.ts';
 import { RefusedPack } from './quarantine.ts';
 import { openResults, type Results } from './results.ts';
 
@@ -20,9 +20,9 @@ async function setUp(t: TestContext) {
   const log = silentLog;
   const git = createGit({ profile: 'neo', clock: systemClock, log });
   const confinement = await createConfinement({ confine: 'unconfined', ...place, clock: systemClock, log });
-  const base = await openBase({ dir: join(root, 'base.git'), source: undefined, git, confinement, log });
+  const base = await openBase({ dir: join(root, 'base.git'), git, confinement, log }, ownOrigin);
   const results = await openResults({ dir: join(root, 'results.git'), base, git, clock: systemClock, log });
-  const start = await base.start();
+  const { commit: start } = await base.start({});
   const repository = (name: string) => attackersGit(join(root, name), base.objects);
   return { root, results, start, repository };
 }

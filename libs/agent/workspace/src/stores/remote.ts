@@ -13,6 +13,8 @@ export interface Remote {
   readonly allowsStaleBase: boolean;
   /** Certificates of the authorities that sign the remote's; undefined: those of the system. */
   readonly caFile?: string | undefined;
+  /** Where the token is configured, for errors: "token_env (WEB_TOKEN)"; undefined: nowhere. */
+  readonly tokenName?: string | undefined;
   /** Reads the token for the remote, at each fetch; undefined: none is sent. Throws CONFIG_INVALID. */
   token(): string | undefined;
 }

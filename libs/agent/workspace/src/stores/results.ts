@@ -93,6 +93,8 @@ export async function openResults(options: {
     ...refs,
     place: store.place,
     shallow: () => readShallow(store),
+    /** True when a commit of a result, or of the base, is there. */
+    has,
     passing: () => passing(store.dir),
     /** Checks a pack. Nothing of it is in the store before `keep`. Throws RefusedPack (`examine`). */
     async check(pack: TasksPack): Promise<CheckedPack> {

@@ -1,26 +1,31 @@
 import { contextName } from '../stores/context-name.ts';
 import { contextNames, setAside } from './context-folder.ts';
 import { pruneContexts } from './prune-contexts.ts';
-import { type ContextStoreOptions, createRemoving } from './removing.ts';
+import { type ContextStoreOptions, createRemoving, headsOf, isMerged } from './removing.ts';
+import type { Repository } from './repositories.ts';
 import type { ContextStore, RemovedContext } from './workspace.ts';
+
+/** What becomes of the results of a context, the most that is left first. */
+const RESULTS: readonly RemovedContext['result'][] = ['kept', 'deleted', 'merged', 'none'];
 
 /** Removes contexts. One step takes a context away from its name, so a crash leaves nothing that a task could find. */
 export function createContextStore(options: ContextStoreOptions): ContextStore {
-  const { contexts, uses, results } = options;
+  const { contexts, uses, log } = options;
   const parts = createRemoving(options);
 
   /** Deletes the result when it is merged or asked for, and says which. Nobody may use the context. */
   async function settle(
     name: string,
     unmerged: 'keep' | 'delete',
-    start: string | undefined,
+    repository: Repository,
   ): Promise<RemovedContext['result']> {
+    const { results } = repository;
     const { tip, base: from } = await results.refs(name);
     if (tip === undefined) {
       if (from !== undefined) await results.delete([name]);
       return 'none';
     }
-    const merged = await parts.isMerged(name, start);
+    const merged = await isMerged(name, repository, await headsOf(repository, log));
     if (!merged && unmerged === 'keep') return 'kept';
     await results.delete([name]);
     return merged ? 'merged' : 'deleted';
@@ -29,24 +34,25 @@ export function createContextStore(options: ContextStoreOptions): ContextStore {
   return {
     async remove(contextId, { results: unmerged, release, signal }) {
       const name = contextName(contextId);
-      const start = await parts.start();
-      const result = await uses.exclusively(name, signal, async () => {
+      const repositories = await options.repositories();
+      // An earlier context of this name may have left a result in another repository.
+      const settled = await uses.exclusively(name, signal, async () => {
         await release?.();
         await setAside(contexts, name);
-        return settle(name, unmerged, start);
+        return Promise.all(repositories.map((each) => settle(name, unmerged, each)));
       });
       const files = await parts.removeAllAside(name, signal);
-      await results.pruneInTurn();
-      return { files, result };
+      for (const { results } of repositories) await results.pruneInTurn();
+      return { files, result: RESULTS.find((result) => settled.includes(result)) ?? 'none' };
     },
     prune: (pruning) => pruneContexts(parts, pruning),
     async held() {
       // A result is recorded before its context goes, so the contexts are read first.
       const stored = new Set(await contextNames(contexts));
-      const refs = await results.all();
+      const refs = await Promise.all((await options.repositories()).map(({ results }) => results.all()));
       return (contextId) => {
         const name = contextName(contextId);
-        return stored.has(name) || refs.has(name);
+        return stored.has(name) || refs.some((each) => each.has(name));
       };
     },
   };

@@ -7,13 +7,14 @@ import type { Uncommitted } from '../git/add-all.ts';
 import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
 import { isThere } from '../process/system-error.ts';
 import type { Base } from '../stores/base.ts';
+import type { Start } from '../stores/origin.ts';
 import { RefusedPack } from '../stores/quarantine.ts';
 import { branchOf } from '../stores/result-refs.ts';
 import type { Results } from '../stores/results.ts';
 import { READY, readBase } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place.ts';
-import { leftBehind, notSigned, tooLarge, withoutFiles } from './left-work.ts';
+import { leftBehind, notSigned, staleBase, tooLarge, withoutFiles } from './left-work.ts';
 import { forgetRefusal, readRefusal, recordRefused, toldOf } from './refusal.ts';
 import { type SavedPack, type SavedWork, savePack } from './save-pack.ts';
 import type { SavedTrees } from './saved-trees.ts';
@@ -30,8 +31,10 @@ export interface ContextTreeOptions {
   readonly base: Base;
   readonly results: Results;
   readonly saved: SavedTrees;
+  /** Brings the commit that a new context starts from. */
+  start(): Promise<Start>;
   /** Prepares a new tree of the commit for work. */
-  readonly prepare?: ((place: ContextPlace, commit: string) => Promise<void>) | undefined;
+  prepare(place: ContextPlace, commit: string): Promise<void>;
   readonly git: Git;
   readonly confinement: Confinement;
   readonly clock: Clock;
@@ -64,12 +67,15 @@ interface Origin {
   readonly from: string;
   /** The last commit that the gateway has taken over. */
   readonly tip: string;
+  /** Why `from` may not be the newest commit of its branch. */
+  readonly stale?: string | undefined;
 }
 
-async function originOf({ dir, name, base, results }: ContextTreeOptions): Promise<Origin> {
+async function originOf({ dir, name, results, start }: ContextTreeOptions): Promise<Origin> {
   const [begun, refs] = await Promise.all([readBase(dir), results.refs(name)]);
-  const from = begun ?? refs.base ?? (await base.start());
-  return { begun: begun !== undefined, from, tip: refs.tip ?? from };
+  const known = begun ?? refs.base;
+  const { commit: from, stale } = known === undefined ? await start() : { commit: known };
+  return { begun: begun !== undefined, from, tip: refs.tip ?? from, stale };
 }
 
 async function openIn(
@@ -93,7 +99,7 @@ async function openIn(
   async function startAnew(): Promise<void> {
     const lost = { context: name, commit: tip };
     log.error(lost, 'the commit that a context started from is gone: it starts anew, with its files');
-    from = await base.start();
+    ({ commit: from } = await options.start());
     tip = from;
     if (began !== undefined) began = tip;
     await writeFile(ready, from);
@@ -205,15 +211,15 @@ async function openIn(
     ended = undefined;
   };
   let clean = false;
-  /** Work that the task found in the tree, which is on the branch before its own. */
-  const behind: Uncommitted[] = [];
+  /** What is to be looked at of the commit and the work that the task found in the tree. */
+  const behind: Uncommitted[] = origin.stale === undefined ? [] : [staleBase(origin.stale)];
   if (isNew) {
     // A power cut may have emptied the file, which is written when the files are complete.
     const complete = !begun && (await isThere(ready)) && (await isThere(dir));
     if (!complete) await rm(ready, { force: true });
     await opened.make();
     await setUp(complete ? 'keep' : 'checkout');
-    if (!complete) await options.prepare?.(opened, from);
+    if (!complete) await options.prepare(opened, from);
     clean = !complete;
     await writeFile(ready, from);
   }

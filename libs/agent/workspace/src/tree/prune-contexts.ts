@@ -1,5 +1,6 @@
 import { basename, join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import { contextName } from '../stores/context-name.ts';
 import {
   contextNames,
@@ -9,7 +10,8 @@ import {
   setAside,
   setAsideFolders,
 } from './context-folder.ts';
-import type { Removing } from './removing.ts';
+import { headsOf, isMerged, type Removing } from './removing.ts';
+import type { Repository } from './repositories.ts';
 import type { PrunedContexts, PruneOptions } from './workspace.ts';
 
 const PAGE = 1000;
@@ -19,7 +21,7 @@ const PAGE = 1000;
  * removals left; and the objects of all that. One context that cannot be removed is logged and keeps none of the others.
  */
 export async function pruneContexts(parts: Removing, options: PruneOptions): Promise<PrunedContexts> {
-  const { contexts, base, results, log } = parts;
+  const { contexts, log } = parts;
   const { signal } = options;
 
   async function attempt(work: () => Promise<boolean>, what: Record<string, unknown>): Promise<boolean> {
@@ -40,46 +42,66 @@ export async function pruneContexts(parts: Removing, options: PruneOptions): Pro
   }
   const names = await contextNames(contexts);
   const stored = new Set(names);
-  const refs = await results.all();
+  const held = await Promise.all((await parts.repositories()).map((each) => heldBy(each, stored, log)));
   const old: StoredContext[] = [];
   for (const name of names) {
     const context = await readContext(contexts, name);
     if (context !== undefined && context.usedAt < options.unusedBefore) old.push(context);
   }
-  const alone = [...refs.keys()].filter((name) => !stored.has(name));
-  const needed = await withTasks(new Set([...old.map(({ name }) => name), ...alone]), options);
-  const start = refs.size === 0 ? undefined : await parts.start();
-  // A removal may take minutes, so each looks again at what is found here.
-  const merged = start === undefined ? new Set<string>() : await results.mergedInto(start);
-  for (const [name, { tip, base: from }] of refs) if (tip === undefined || tip === from) merged.add(name);
+  const all = new Set([...old.map(({ name }) => name), ...held.flatMap(({ alone }) => alone)]);
+  const needed = await withTasks(all, options);
 
   let removed = 0;
-  for (const { name } of old.filter((context) => !needed.has(context.name))) {
-    const isMerged = async (): Promise<boolean> => merged.has(name) && parts.isMerged(name, start);
-    const gone = await attempt(() => removeUnused(name, isMerged, parts, options), { context: name });
-    if (gone) removed += 1;
-  }
+  for (const { name } of old.filter((context) => !needed.has(context.name)))
+    if (await attempt(() => removeUnused(name, held, parts, options), { context: name })) removed += 1;
   let deleted = 0;
-  for (const name of alone.filter((other) => !needed.has(other))) {
-    const isOver = async (): Promise<boolean> =>
-      (merged.has(name) && (await parts.isMerged(name, start))) ||
-      (options.resultsBefore !== undefined && (await results.recordedAt(name)) < options.resultsBefore);
-    const deleteIt = async (): Promise<boolean> => (await isOver()) && deleteResult(name, parts, options);
-    const remove = (): Promise<boolean> => parts.uses.exclusively(name, signal, deleteIt);
-    if (await attempt(remove, { result: name })) deleted += 1;
+  for (const found of held)
+    for (const name of found.alone.filter((other) => !needed.has(other))) {
+      const deleteIt = async (): Promise<boolean> =>
+        (await isOver(name, found, options)) && deleteResult(name, found, parts, options);
+      const remove = (): Promise<boolean> => parts.uses.exclusively(name, signal, deleteIt);
+      if (await attempt(remove, { result: name })) deleted += 1;
+    }
+  for (const { repository } of held) {
+    signal.throwIfAborted();
+    await repository.setUps?.prune(signal);
+    await repository.results.prune();
+    await repository.base.tidy(() => startedFrom(contexts, repository));
   }
-  signal.throwIfAborted();
-  await parts.setUps?.prune(signal);
-  await results.prune();
-  await base.tidy(() => startedFrom(parts));
   return { contexts: removed, results: deleted };
 }
 
-/** Removes a context unless it was used meanwhile, or a new task needs it. */
+/** What a repository has of contexts. */
+interface Held {
+  readonly repository: Repository;
+  readonly heads: readonly string[];
+  /** Those whose result was merged, or changed nothing, when this was found. A removal may take minutes, so each looks again. */
+  readonly merged: ReadonlySet<string>;
+  /** Those whose folder is gone. */
+  readonly alone: readonly string[];
+}
+
+async function heldBy(repository: Repository, stored: ReadonlySet<string>, log: Log): Promise<Held> {
+  const { results } = repository;
+  const refs = await results.all();
+  const heads = refs.size === 0 ? [] : await headsOf(repository, log);
+  const merged = new Set<string>();
+  for (const head of heads) for (const name of await results.mergedInto(head)) merged.add(name);
+  for (const [name, { tip, base: from }] of refs) if (tip === undefined || tip === from) merged.add(name);
+  return { repository, heads, merged, alone: [...refs.keys()].filter((name) => !stored.has(name)) };
+}
+
+/** True for a result that is merged, or that nobody merged in time. */
+const isOver = async (name: string, { repository, heads, merged }: Held, options: PruneOptions) =>
+  (merged.has(name) && (await isMerged(name, repository, heads))) ||
+  (options.resultsBefore !== undefined &&
+    (await repository.results.recordedAt(name)) < options.resultsBefore);
+
+/** Removes a context unless it was used meanwhile, or a new task needs it; and its result if it is merged. */
 async function removeUnused(
   name: string,
-  isMerged: () => Promise<boolean>,
-  { contexts, uses, results, removeAllAside }: Removing,
+  held: readonly Held[],
+  { contexts, uses, removeAllAside }: Removing,
   options: PruneOptions,
 ): Promise<boolean> {
   const isAside = await uses.exclusively(name, options.signal, async () => {
@@ -88,7 +110,9 @@ async function removeUnused(
     // A task that is accepted after this look waits for the removal, and its context starts anew.
     if (await isNeeded(name, now.contextId, options)) return false;
     await setAside(contexts, name);
-    if (await isMerged()) await results.delete([name]);
+    for (const { repository, heads, merged } of held)
+      if (merged.has(name) && (await isMerged(name, repository, heads)))
+        await repository.results.delete([name]);
     return true;
   });
   return isAside && removeAllAside(name, options.signal);
@@ -97,12 +121,13 @@ async function removeUnused(
 /** Deletes a result whose context is gone; not when a task has brought it back meanwhile, or a new one needs it. */
 async function deleteResult(
   name: string,
-  { contexts, results }: Removing,
+  { repository }: Held,
+  { contexts }: Removing,
   options: PruneOptions,
 ): Promise<boolean> {
   if ((await readContext(contexts, name)) !== undefined) return false;
   if (await isNeeded(name, undefined, options)) return false;
-  await results.delete([name]);
+  await repository.results.delete([name]);
   return true;
 }
 
@@ -134,8 +159,8 @@ async function withTasks(names: ReadonlySet<string>, options: PruneOptions): Pro
   return needed;
 }
 
-/** The commits that contexts and results started from. */
-async function startedFrom({ contexts, results }: Removing): Promise<Set<string>> {
+/** The commits that contexts, also those of other repositories, and the results of this one started from. */
+async function startedFrom(contexts: string, { results }: Repository): Promise<Set<string>> {
   const used = new Set<string>();
   for (const { base } of (await results.all()).values()) if (base !== undefined) used.add(base);
   for (const name of await contextNames(contexts)) {

@@ -3,18 +3,18 @@ import type { Confinement } from '../confinement/confinement.ts';
 import { type RunAsOwner, removeFolder } from '../confinement/remove-folder.ts';
 import { runCommand } from '../process/run-command.ts';
 import { isThere } from '../process/system-error.ts';
-import type { Base } from '../stores/base.ts';
-import type { Results } from '../stores/results.ts';
 import { setAsideFolders } from './context-folder.ts';
 import type { ContextUses } from './context-uses.ts';
+import type { Repository } from './repositories.ts';
 
 export interface ContextStoreOptions {
   /** The folder with the contexts. */
   readonly contexts: string;
   readonly uses: ContextUses;
-  readonly base: Base;
-  readonly results: Results;
-  readonly setUps?: { prune(signal: AbortSignal): Promise<void> } | undefined;
+  /** All repositories that have stores. */
+  repositories(): Promise<readonly Repository[]>;
+  /** The repository of a context that is there. */
+  repositoryOf(name: string): Promise<Repository>;
   readonly confinement: Confinement;
   readonly clock: Clock;
   readonly log: Log;
@@ -45,19 +45,26 @@ export function createRemoving(options: ContextStoreOptions) {
       for (const removal of removed) if (removal.status === 'rejected') throw removal.reason;
       return folders.length > 0;
     },
-    /** The commit that new contexts start from; undefined, and logged, when the user's repository cannot be read. */
-    start: (): Promise<string | undefined> =>
-      options.base.start().catch((err: unknown) => {
-        options.log.warn({ err }, 'no result counts as merged, because the repository cannot be read');
-        return undefined;
-      }),
-    /** True when the context's result, as it is now, is contained in `start` or changed nothing, or there is none. */
-    async isMerged(name: string, start: string | undefined): Promise<boolean> {
-      const { tip, base } = await options.results.refs(name);
-      if (tip === undefined || tip === base) return true;
-      return start !== undefined && (await options.results.mergedInto(start, name)).has(name);
-    },
   };
+}
+
+/** The commits in which results may be merged; none, and logged, when the user's repository cannot be read. */
+export const headsOf = ({ base }: Repository, log: Log): Promise<readonly string[]> =>
+  base.heads().catch((err: unknown) => {
+    log.warn({ err }, 'no result counts as merged, because the repository cannot be read');
+    return [];
+  });
+
+/** True when the context's result, as it is now, is contained in one of `heads` or changed nothing, or there is none. */
+export async function isMerged(
+  name: string,
+  { results }: Repository,
+  heads: readonly string[],
+): Promise<boolean> {
+  const { tip, base } = await results.refs(name);
+  if (tip === undefined || tip === base) return true;
+  for (const head of heads) if ((await results.mergedInto(head, name)).has(name)) return true;
+  return false;
 }
 
 /** Removes a folder of the gateway's in which commands wrote, as their user. Does nothing when it is not there. */

@@ -8,7 +8,7 @@ import { silentLog as log } from '@hermes-fleet/protocol/testing';
 import { makePlace } from '../../testing/place.ts';
 import { createConfinement } from '../confinement/create-confinement.ts';
 import { createGit, type Git } from '../git/git.ts';
-import { openBase } from '../stores/base.ts';
+import { openBase, ownOrigin } from '../stores/base.ts';
 import { openResults } from '../stores/results.ts';
 import { openContextTree } from './context-tree.ts';
 import { createSavedTrees } from './saved-trees.ts';
@@ -37,17 +37,13 @@ test('a gateway that is killed between any two steps of keeping a result loses n
   const healthy = createGit({ profile: 'neo', clock, log });
   const confinement = await createConfinement({ confine: 'unconfined', ...place, clock, log });
   const start = async (git: Git) => {
-    const base = await openBase({
-      dir: join(root, 'base.git'),
-      source: undefined,
-      git: healthy,
-      confinement,
-      log,
-    });
+    const base = await openBase({ dir: join(root, 'base.git'), git: healthy, confinement, log }, ownOrigin);
     const results = await openResults({ dir: join(root, 'results.git'), base, git: healthy, clock, log });
     const parts = {
       repository: null,
       base,
+      start: () => base.start({}),
+      prepare: async () => {},
       results: await openResults({ dir: join(root, 'results.git'), base, git, clock, log }),
       git,
       confinement,

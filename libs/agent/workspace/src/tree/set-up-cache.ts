@@ -31,12 +31,19 @@ interface Run {
   waiting: number;
 }
 
+export type SetUpCache = ReturnType<typeof createSetUpCache>;
+
 /** Keeps what set-ups left in `<root>/set-ups`, which no command can open. */
 export function createSetUpCache(
   setUp: SetUpCommands,
-  parts: SetUpParts & { readonly root: string; readonly contexts: string },
+  parts: SetUpParts & {
+    readonly root: string;
+    readonly contexts: string;
+    /** The names of the folders in `contexts` in which set-ups run, of this repository and of others. */
+    readonly running: Set<string>;
+  },
 ) {
-  const { root, contexts, confinement, git, clock, log } = parts;
+  const { root, contexts, running, confinement, git, clock, log } = parts;
   const outcomes = join(root, 'set-ups');
   const runs = new Map<string, Run>();
   const failures = new Map<string, { readonly at: number; readonly failure: SetUpFailure }>();
@@ -55,6 +62,7 @@ export function createSetUpCache(
     const dir = join(contexts, `${RUNNING}${key}-${random(6)}`);
     const part = join(outcomes, key + PART);
     const startedAt = clock.now();
+    running.add(basename(dir));
     try {
       await rm(part, { recursive: true, force: true });
       log.info({ commit, commands: setUp.commands }, 'the set-up of a commit runs');
@@ -77,6 +85,7 @@ export function createSetUpCache(
       await removeFiles(dir, parts, undefined).catch((err) =>
         log.warn({ err, folder: basename(dir) }, 'the folder of a set-up cannot be removed yet'),
       );
+      running.delete(basename(dir));
     }
   }
 
@@ -142,6 +151,7 @@ export function createSetUpCache(
   }
 
   return {
+    commands: setUp.commands,
     /**
      * Puts what the set-up of a commit leaves into a new context, before a task works there. The set-up runs first when no
      * earlier one of this commit is kept: once for all who wait, and it ends when nobody waits any more. Resolves with its
@@ -189,7 +199,7 @@ export function createSetUpCache(
     /** Removes what interrupted set-ups left, and all outcomes but the last ones used. Throws the signal's reason. */
     async prune(signal: AbortSignal): Promise<void> {
       for (const name of await readdir(contexts)) {
-        if (!name.startsWith(RUNNING) || runs.has(name.slice(RUNNING.length).split('-')[0] ?? '')) continue;
+        if (!name.startsWith(RUNNING) || running.has(name)) continue;
         await removeFiles(join(contexts, name), parts, signal).catch((err) => {
           signal.throwIfAborted();
           log.warn(

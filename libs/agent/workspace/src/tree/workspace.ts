@@ -5,6 +5,7 @@ import type { AnchoredFiles } from '../files/anchored-path.ts';
 import type { Uncommitted } from '../git/add-all.ts';
 import type { CommittedFiles } from '../git/committed-files.ts';
 import type { CommandLine } from '../process/run-command.ts';
+import type { FetchProgress } from '../stores/origin.ts';
 import type { SetUpProgress, SetUpReport } from './set-up-report.ts';
 
 /** The base of a task, for its checkpoint, or why the task cannot start. */
@@ -60,17 +61,6 @@ export interface Workspace extends OpenTree {
   diffSince(base: string, maxChars: number): Promise<string>;
 }
 
-/** Thrown when the tree of a task cannot be opened: the task is `blocked`, before a token is spent. */
-export class WorkspaceRefused extends Error {
-  override readonly name = 'WorkspaceRefused';
-  readonly unmet: readonly Unmet[];
-
-  constructor(unmet: readonly Unmet[]) {
-    super(unmet.map(({ detail }) => detail).join('; '));
-    this.unmet = unmet;
-  }
-}
-
 export interface Opening {
   /** The configured repository of the task, and its base; undefined: that of `WorkspacesOptions.path`, or the profile's own. */
   readonly repository?: { readonly name: string; readonly base?: string | undefined } | undefined;
@@ -81,7 +71,7 @@ export interface Opening {
   /** Called when the run waits for the set-up of its tree, and at the end of that. */
   readonly onSetUp?: ((state: SetUpProgress) => Promise<void>) | undefined;
   /** Called when the run waits for a fetch of its repository, and at the end of that. */
-  readonly onFetch?: ((state: SetUpProgress) => Promise<void>) | undefined;
+  readonly onFetch?: ((state: FetchProgress) => Promise<void>) | undefined;
 }
 
 export interface Tree {

@@ -1,0 +1,37 @@
+import type { RepoState } from '@hermes-fleet/protocol/ports';
+
+/** Where a context starts, and how long that may take. */
+export interface Starting {
+  /** The branch, where the origin has more than one; undefined: the one that is configured. */
+  readonly branch?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Called when the start waits for a fetch, and at the end of that. */
+  readonly onFetch?: ((state: FetchProgress) => Promise<void>) | undefined;
+}
+
+export type FetchProgress = 'started' | 'done' | 'failed';
+
+export interface Start {
+  readonly commit: string;
+  /** Why it may not be the newest commit of its branch; undefined when it is. */
+  readonly stale?: string | undefined;
+}
+
+/** Where the commits of a base come from. */
+export interface Origin {
+  /**
+   * Brings the commit that a new context starts from into the store. Throws WorkspaceRefused, CONFIG_INVALID when the user's
+   * repository is not usable, and the reason of the signal.
+   */
+  start(starting: Starting): Promise<Start>;
+  /** The commits in which results may be merged, as far as they are here. Throws as `start`. */
+  heads(): Promise<readonly string[]>;
+  /** The commits that were brought last: a context may be starting from one. */
+  newest(): readonly string[];
+  state(): Promise<RepoState>;
+}
+
+/** The refs of `baseRef`. */
+export const BASES = 'refs/bases/';
+/** Keeps a commit in the base for the contexts that started there, also when its branch has left it. */
+export const baseRef = (commit: string): string => BASES + commit;
