@@ -48,7 +48,7 @@ export async function remoteOrigin(
     return stdout.trim() || undefined;
   }
 
-  async function fetch(branch: string, signal: AbortSignal): Promise<Outcome> {
+  async function bring(branch: string, signal: AbortSignal): Promise<Outcome> {
     signal.throwIfAborted();
     await removeLeftovers(store);
     const isFirst = (await commitOf(branch)) === undefined;
@@ -81,7 +81,7 @@ export async function remoteOrigin(
     let active = fetches.get(branch);
     if (active === undefined || active.controller.signal.aborted) {
       const controller = new AbortController();
-      const outcome = turn.then(() => fetch(branch, controller.signal));
+      const outcome = turn.then(() => bring(branch, controller.signal));
       turn = outcome.catch(() => {});
       const begun: Fetch = { outcome, controller, waiting: 0 };
       const settle = (result?: Outcome): void => {

@@ -1,8 +1,13 @@
 import { contextName } from '../stores/context-name.ts';
 import { contextNames, setAside } from './context-folder.ts';
 import { pruneContexts } from './prune-contexts.ts';
-import { type ContextStoreOptions, createRemoving, headsOf, isMerged } from './removing.ts';
-import type { Repository } from './repositories.ts';
+import {
+  type ContextStoreOptions,
+  createRemoving,
+  type HeldRepository,
+  headsOf,
+  isMerged,
+} from './removing.ts';
 import type { ContextStore, RemovedContext } from './workspace.ts';
 
 /** What becomes of the results of a context, the most that is left first. */
@@ -17,7 +22,7 @@ export function createContextStore(options: ContextStoreOptions): ContextStore {
   async function settle(
     name: string,
     unmerged: 'keep' | 'delete',
-    repository: Repository,
+    repository: HeldRepository,
   ): Promise<RemovedContext['result']> {
     const { results } = repository;
     const { tip, base: from } = await results.refs(name);

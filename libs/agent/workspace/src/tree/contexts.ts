@@ -103,7 +103,6 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
       ...parts,
       uses,
       repositories: repositories.all,
-      repositoryOf: (name) => ofContext(join(contexts, name), repositories),
     }),
     results: resultsOf(repositories, parts),
   };

@@ -10,8 +10,7 @@ import {
   setAside,
   setAsideFolders,
 } from './context-folder.ts';
-import { headsOf, isMerged, type Removing } from './removing.ts';
-import type { Repository } from './repositories.ts';
+import { type HeldRepository, headsOf, isMerged, type Removing } from './removing.ts';
 import type { PrunedContexts, PruneOptions } from './workspace.ts';
 
 const PAGE = 1000;
@@ -73,7 +72,7 @@ export async function pruneContexts(parts: Removing, options: PruneOptions): Pro
 
 /** What a repository has of contexts. */
 interface Held {
-  readonly repository: Repository;
+  readonly repository: HeldRepository;
   readonly heads: readonly string[];
   /** Those whose result was merged, or changed nothing, when this was found. A removal may take minutes, so each looks again. */
   readonly merged: ReadonlySet<string>;
@@ -81,7 +80,7 @@ interface Held {
   readonly alone: readonly string[];
 }
 
-async function heldBy(repository: Repository, stored: ReadonlySet<string>, log: Log): Promise<Held> {
+async function heldBy(repository: HeldRepository, stored: ReadonlySet<string>, log: Log): Promise<Held> {
   const { results } = repository;
   const refs = await results.all();
   const heads = refs.size === 0 ? [] : await headsOf(repository, log);
@@ -160,7 +159,7 @@ async function withTasks(names: ReadonlySet<string>, options: PruneOptions): Pro
 }
 
 /** The commits that contexts, also those of other repositories, and the results of this one started from. */
-async function startedFrom(contexts: string, { results }: Repository): Promise<Set<string>> {
+async function startedFrom(contexts: string, { results }: HeldRepository): Promise<Set<string>> {
   const used = new Set<string>();
   for (const { base } of (await results.all()).values()) if (base !== undefined) used.add(base);
   for (const name of await contextNames(contexts)) {

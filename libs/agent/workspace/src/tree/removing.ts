@@ -3,18 +3,24 @@ import type { Confinement } from '../confinement/confinement.ts';
 import { type RunAsOwner, removeFolder } from '../confinement/remove-folder.ts';
 import { runCommand } from '../process/run-command.ts';
 import { isThere } from '../process/system-error.ts';
+import type { Base } from '../stores/base.ts';
+import type { Results } from '../stores/results.ts';
 import { setAsideFolders } from './context-folder.ts';
 import type { ContextUses } from './context-uses.ts';
-import type { Repository } from './repositories.ts';
+
+/** What contexts of a repository leave. */
+export interface HeldRepository {
+  readonly base: Base;
+  readonly results: Results;
+  readonly setUps?: { prune(signal: AbortSignal): Promise<void> } | undefined;
+}
 
 export interface ContextStoreOptions {
   /** The folder with the contexts. */
   readonly contexts: string;
   readonly uses: ContextUses;
   /** All repositories that have stores. */
-  repositories(): Promise<readonly Repository[]>;
-  /** The repository of a context that is there. */
-  repositoryOf(name: string): Promise<Repository>;
+  repositories(): Promise<readonly HeldRepository[]>;
   readonly confinement: Confinement;
   readonly clock: Clock;
   readonly log: Log;
@@ -49,7 +55,7 @@ export function createRemoving(options: ContextStoreOptions) {
 }
 
 /** The commits in which results may be merged; none, and logged, when the user's repository cannot be read. */
-export const headsOf = ({ base }: Repository, log: Log): Promise<readonly string[]> =>
+export const headsOf = ({ base }: HeldRepository, log: Log): Promise<readonly string[]> =>
   base.heads().catch((err: unknown) => {
     log.warn({ err }, 'no result counts as merged, because the repository cannot be read');
     return [];
@@ -58,7 +64,7 @@ export const headsOf = ({ base }: Repository, log: Log): Promise<readonly string
 /** True when the context's result, as it is now, is contained in one of `heads` or changed nothing, or there is none. */
 export async function isMerged(
   name: string,
-  { results }: Repository,
+  { results }: HeldRepository,
   heads: readonly string[],
 ): Promise<boolean> {
   const { tip, base } = await results.refs(name);
