@@ -13,13 +13,14 @@ import { silentLog } from '@hermes-fleet/protocol/ports';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { examineCommands, examineSigningKey } from './commands.ts';
 import type { Environment } from './environment.ts';
+import { examineRepositories } from './examine-repositories.ts';
 import { EXECUTORS } from './executors.ts';
 import { type Configuration, readConfiguration } from './read-configuration.ts';
 import { askRunning, examineMcpTools } from './running-profile.ts';
 
 /**
  * Implements `--doctor`; see `examineMember`. Also checks the model, and its fallbacks, with probes that cost no token, the
- * commands, and the tools of MCP servers. Only with `--call` is each model called once, which costs about 30 tokens, at most 300.
+ * commands, the repositories, and the tools of MCP servers. Only with `--call` is each model called once, which costs about 30 tokens, at most 300.
  */
 export function examineProfile(environment: Environment, env: SecretEnv): Promise<DoctorReport> {
   return examineMember({
@@ -31,7 +32,11 @@ export function examineProfile(environment: Environment, env: SecretEnv): Promis
       return { ...configuration, budget: configuration.agent.budget };
     },
     live: async (configuration) => {
-      const found = [examineModels(configuration, env, environment), examineRunning(configuration)];
+      const found = [
+        examineModels(configuration, env, environment),
+        examineRunning(configuration),
+        examineRepositories(configuration, env),
+      ];
       return [...(await Promise.all(found)).flat(), ...examineSigningKey(configuration)];
     },
   });

@@ -11,7 +11,7 @@ export type { ExecutorKind } from './config/executor-rules.ts';
 export { parseModelName } from './config/model-name.ts';
 export { createModelWindow } from './config/model-window.ts';
 export { anthropicAddress, modelKey } from './config/provider-address.ts';
-export { repositoriesOf, repositoryProblems, withFilesIn } from './config/repositories.ts';
+export { remoteOf, repositoryProblems, withFilesIn } from './config/repositories.ts';
 export { nameProblems, SharedRepositories } from './config/repository-config.ts';
 export { checkSigningKey, exposedKey } from './config/signing-key.ts';
 export { createCallTokens } from './conversation/call-tokens.ts';

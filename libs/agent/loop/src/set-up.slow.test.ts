@@ -48,7 +48,13 @@ test('a result with changes says that its set-up failed', async (t) => {
   const result = await agent.executor.run(makeTask(block('new.txt', 'x')), makeContext());
   assert.deepEqual(
     [result.status, result.artifacts.filesChanged, result.nextSteps],
-    ['done', ['new.txt'], ['mend workspace.setup, without which this context began: `exit 4`: exit code 4']],
+    [
+      'done',
+      ['new.txt'],
+      [
+        'mend the set-up (setup in the configuration), without which this context began: `exit 4`: exit code 4',
+      ],
+    ],
   );
   const read = await agent.executor.run(makeTask(block('sh', 'cat a.txt')), makeContext());
   assert.deepEqual([read.status, read.nextSteps], ['done', []]);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
-import { hasCode, type RemoteRepository } from '@hermes-fleet/workspace';
+import { hasCode, type Remote, type RemoteRepository } from '@hermes-fleet/workspace';
 import type { AgentConfig } from './config-yaml.ts';
 import type { ReadableEnv } from './provider-address.ts';
 import type { RepositoryConfig } from './repository-config.ts';
@@ -45,7 +45,7 @@ export function repositoryProblems(
       [tokenKey(repository), () => tokenOf(repository, env)],
       ['ca_file', () => ca !== undefined && checkIssuers(ca)],
       ...secrets.map(
-        (variable, index) => [`setup_secrets[${index}]`, () => checkSecret(variable, tools, env)] as const,
+        (variable, index) => [`setup_secrets[${index}]`, () => secretOf(variable, tools, env)] as const,
       ),
     ];
     return checks.flatMap(([key, check]) => {
@@ -55,33 +55,36 @@ export function repositoryProblems(
   });
 }
 
-/** The configured repositories as the workspace has them; tokens and secrets are read when they are needed. */
+/** A configured repository as the workspace has it; its token is read when it is needed. */
+export function remoteOf(name: string, repository: RepositoryConfig, env: ReadableEnv): Remote {
+  const { url, base, depth, ca_file: caFile, token_env: variable, token_file: file } = repository;
+  const patterns = repository.bases.map(patternOf);
+  const source = file ?? variable;
+  return {
+    name,
+    url,
+    base,
+    allows: (branch) => branch === base || patterns.some((pattern) => pattern.test(branch)),
+    depth,
+    allowsStaleBase: repository.allow_stale_base,
+    caFile,
+    tokenName: source && `${tokenKey(repository)} (${source})`,
+    token: () => atKey(`repositories.${name}.${tokenKey(repository)}`, () => tokenOf(repository, env)),
+  };
+}
+
+/** The configured repositories, and their set-ups, whose secrets are read when they run. */
 export function repositoriesOf(config: AgentConfig, env: ReadableEnv, place: SetUpPlace): RemoteRepository[] {
   return Object.entries(config.workspace.repositories).map(([name, repository]) => {
-    const { url, base, depth, ca_file: caFile } = repository;
-    const key = `repositories.${name}`;
-    const setUp = setUpOf(repository, config, place, `${key}.setup`);
-    const secrets =
-      repository.setup_secrets.length === 0
-        ? undefined
-        : () =>
-            Object.fromEntries(
-              repository.setup_secrets.map((variable) => [
-                variable,
-                atKey(`${key}.setup_secrets`, () => checkSecret(variable, config.tools, env)),
-              ]),
-            );
-    const patterns = repository.bases.map(patternOf);
+    const { setup_secrets: variables } = repository;
+    const setUp = setUpOf(repository, config, place, `repositories.${name}.setup`);
+    const secrets = () =>
+      atKey(`repositories.${name}.setup_secrets`, () =>
+        Object.fromEntries(variables.map((variable) => [variable, secretOf(variable, config.tools, env)])),
+      );
     return {
-      name,
-      url,
-      base,
-      allows: (branch) => branch === base || patterns.some((pattern) => pattern.test(branch)),
-      depth,
-      allowsStaleBase: repository.allow_stale_base,
-      caFile,
-      token: () => atKey(`${key}.${tokenKey(repository)}`, () => tokenOf(repository, env)),
-      setUp: setUp && { ...setUp, secrets },
+      ...remoteOf(name, repository, env),
+      setUp: setUp && { ...setUp, ...(variables.length > 0 && { secrets }) },
     };
   });
 }
@@ -126,7 +129,7 @@ function contentOf(file: string): string {
   return text;
 }
 
-function checkSecret(variable: string, tools: AgentConfig['tools'], env: ReadableEnv): string {
+function secretOf(variable: string, tools: AgentConfig['tools'], env: ReadableEnv): string {
   if (Object.hasOwn(tools.shell.env, variable))
     throw invalid(`${variable} is in tools.shell.env too, which every command gets; remove it there`);
   const value = variableOf(variable, env);

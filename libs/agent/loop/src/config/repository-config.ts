@@ -17,12 +17,16 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
 const STEERING =
   /^(?:PATH|LANG|TERM|ENV|IFS|SHELLOPTS|BASH_.*|LD_.*|MALLOC_.*|GLIBC_.*|NODE_.*|LC_.*|GIT_.*)$/;
 
+/** How the tokens of forges begin, some of which take one in place of a user name. */
+const TOKEN = /^(?:gh[a-z]_|github_pat_|gl[a-z]{2,}-)/;
+
 /** Why git cannot fetch from this address; undefined when it can. The address itself may hold a password. */
 function urlProblem(text: string): string | undefined {
   if (!URL.canParse(text) || /[\s\p{C}]/u.test(text))
     return 'must be an address such as https://github.com/acme/web.git';
-  const { protocol, hostname, password, pathname, search, hash } = new URL(text);
-  if (password !== '') return 'must have no password: put it into a variable, and name that as token_env';
+  const { protocol, hostname, username, password, pathname, search, hash } = new URL(text);
+  if (password !== '' || TOKEN.test(username))
+    return 'must have no password or token: put it into a variable, and name that as token_env';
   if (protocol === 'http:' && !/^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname))
     return 'must begin with https: over http, everyone on the way could read the token and change the files';
   if (protocol !== 'http:' && protocol !== 'https:')

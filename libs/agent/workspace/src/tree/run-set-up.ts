@@ -149,8 +149,7 @@ function reasonOf(
   timeoutMs: number,
   refused: readonly string[] = [],
 ): string | undefined {
-  if (result.killed === 'timeout')
-    return `not complete after ${timeoutMs / 1000} s (workspace.setup_timeout_s)`;
+  if (result.killed === 'timeout') return `not complete after ${timeoutMs / 1000} s (setup_timeout_s)`;
   if (result.killed !== undefined) return result.limit ?? 'it printed too much';
   if (result.exitCode === 0) return undefined;
   const end = result.exitCode === null ? `ended by ${result.signal}` : `exit code ${result.exitCode}`;

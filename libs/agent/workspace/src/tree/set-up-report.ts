@@ -38,7 +38,7 @@ export function toMend({ failure }: SetUpReport): Uncommitted[] {
   const command = failure.command === '' ? '' : `\`${failure.command}\`: `;
   return [
     {
-      todo: `mend workspace.setup, without which this context began: ${command}${failure.reason}`,
+      todo: `mend the set-up (setup in the configuration), without which this context began: ${command}${failure.reason}`,
       certain: false,
     },
   ];

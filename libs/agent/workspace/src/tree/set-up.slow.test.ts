@@ -101,7 +101,7 @@ test('a context begins without a set-up that failed, which its tasks are told, a
     assert.deepEqual(workspace.setUp, { commands, failure });
     assert.equal(runs(), ran);
     assert.equal((await contexts.sh(workspace, 'ls; echo 1 > new')).stdout.includes('left'), false);
-    const todo = `mend workspace.setup, without which this context began: \`${commands[1]}\`: exit code 3`;
+    const todo = `mend the set-up (setup in the configuration), without which this context began: \`${commands[1]}\`: exit code 3`;
     assert.deepEqual((await workspace.commit('Task')).left, [{ todo, certain: false }]);
   }
   assert.deepEqual(states, ['one started', 'one failed', 'late started', 'late failed']);
@@ -109,7 +109,7 @@ test('a context begins without a set-up that failed, which its tasks are told, a
 });
 
 const FAILURES: [what: string, command: string, limits: Parameters<typeof setUpBy>[1], reason: RegExp][] = [
-  ['too long', 'sleep 60', { timeoutMs: 200 }, /^not complete after 0\.2 s \(workspace\.setup_timeout_s\)$/],
+  ['too long', 'sleep 60', { timeoutMs: 200 }, /^not complete after 0\.2 s \(setup_timeout_s\)$/],
   ['too large', 'truncate -s 3M file', { maxBytes: 2 ** 20 }, /more than 1 MiB \(workspace\.max_mb\)$/],
   ['too much output', 'yes', {}, /^it printed too much$/],
   ['killed', 'kill -9 $$', {}, /^ended by SIGKILL$|^exit code 137$/],

@@ -1,6 +1,6 @@
 import type { Answer, Finding as Schema } from '@hermes-fleet/protocol/api';
 
-/** A finding of `fleet doctor`: about `configuration`, `model`, `commands`, `spending`, a peer's name, or `nats`. */
+/** A finding of `fleet doctor`: about `configuration`, `model`, `commands`, a repository, `spending`, a peer's name, or `nats`. */
 export type Finding = Answer<typeof Schema>;
 
 export type FindingList = ReturnType<typeof findingsOn>;
