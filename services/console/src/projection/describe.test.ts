@@ -11,6 +11,7 @@ const SENTENCES: readonly (readonly [type: LifecycleEvent, data: JsonObject, sen
     { tool: 'shell_exec', phase: 'ended', ok: false, duration_ms: 2300 },
     'shell_exec failed after 2.3 s',
   ],
+  ['progress', { fetch: 'started' }, 'Fetch of the repository started'],
   ['progress', { peer: 'neo', state: 'input_required' }, 'neo: input required'],
   ['progress', { peer: 'neo', attempt: 1, outcome: 'refused', unmet: ['mcp'] }, 'neo refused: mcp'],
   ['progress', { peer: 'neo', attempt: 1, outcome: 'full' }, 'neo has no free slot'],

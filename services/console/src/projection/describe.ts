@@ -76,6 +76,7 @@ function progress(data: JsonObject): string {
   if (typeof data.compaction === 'object') return 'The conversation was made shorter';
   if (typeof data.retry === 'object') return 'The model call is tried again';
   if (typeof data.fallback === 'object') return 'Another model is called';
+  if (textIn(data.fetch) !== null) return `Fetch of the repository ${of(data, 'fetch')}`;
   if (textIn(data.set_up) !== null) return `Set-up ${of(data, 'set_up')}`;
   if (textIn(data.state) !== null) return `${who}${of(data, 'state').replaceAll('_', ' ')}`;
   if (countIn(data.step) !== null)
