@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { FleetError } from '@hermes-fleet/protocol';
 import { recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { openTestContexts } from '../../testing/index.ts';
 
@@ -110,6 +111,32 @@ test('a shallow clone that is deepened is still a base, for old contexts and new
   assert.deepEqual([two.stdout, two.changed], ['Add g.txt\nAdd e.txt\n', ['f.txt']], two.stderr);
   const one = await contexts.task('one', 'git log --format=%s; echo 2 > f.txt');
   assert.deepEqual([one.stdout, one.changed], ['Task\nAdd e.txt\n', ['f.txt']], one.stderr);
+});
+
+test('a partial clone that lacks files is refused with the command that mends it for good', async (t) => {
+  const user = usersProject(t);
+  user.commit('b.txt', 'changed');
+  user.git('config', 'uploadpack.allowFilter', 'true');
+  const path = join(user.root, 'partial');
+  const sh = (command: string): void => void execFileSync('sh', ['-c', command], { cwd: path });
+  execFileSync('git', ['clone', '-q', '--filter=blob:none', `file://${user.path}`, path]);
+  let remedy = '';
+  await assert.rejects(openTestContexts(t, { path }), ({ code, message }: FleetError) => {
+    assert.equal(code, 'CONFIG_INVALID');
+    assert.match(
+      message,
+      /workspace\.path: .*partial cannot be used: it is a partial clone \(remote\.origin\.promisor\)/,
+    );
+    remedy = /run '(.+)' in it, or use a clone that was made without --filter/.exec(message)?.[1] ?? '';
+    return true;
+  });
+  sh(`${remedy} 2>&1`);
+  const contexts = await openTestContexts(t, { path });
+  const one = await contexts.task('one', 'git log -p --format=%s | grep -c "^+"; echo 1 > c.txt');
+  assert.deepEqual([one.exitCode, one.changed], [0, ['c.txt']], one.stderr);
+  for (const text of ['1', '2']) user.commit('b.txt', text);
+  sh('git pull -q');
+  assert.equal((await contexts.task('two', 'cat b.txt; git fsck')).stdout, '2');
 });
 
 test('a branch of the user’s whose name begins with that of a former one is a base', async (t) => {

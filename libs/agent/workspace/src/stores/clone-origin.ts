@@ -6,7 +6,7 @@ import { firstLine } from '../process/system-error.ts';
 import { baseRef, type Origin } from './origin.ts';
 import { indexPack, receivePack } from './pack-file.ts';
 import { OBJECT_ID, passing, readShallow, type Store, setShallow } from './store.ts';
-import { unusable } from './users-repository.ts';
+import { partialClone, unusable } from './users-repository.ts';
 
 /** A user's repository, which commands can only read. */
 export type Source = ReturnType<typeof openSource>;
@@ -53,8 +53,10 @@ function createMirror(git: Git, store: Store, source: Source): () => Promise<str
     const { file } = pack;
     const limits = { file, timeoutMs: COPY_MS };
     const { result } = await receivePack(git, source.place, { text: PACK_NEW, args }, limits);
-    if (result.exitCode !== 0)
-      throw unusable(source.dir, `git cannot read it: ${firstLine(result.stderr, SILENT)}`);
+    if (result.exitCode !== 0) {
+      const unread = `git cannot read it: ${firstLine(result.stderr, SILENT)}`;
+      throw unusable(source.dir, (await partialClone(git, source.place)) ?? unread);
+    }
     const taken = await indexPack(git, store.place, file, [], { timeoutMs: COPY_MS });
     if (taken.exitCode !== 0)
       throw unusable(source.dir, `its objects are damaged: ${firstLine(taken.stderr, SILENT)}`);
