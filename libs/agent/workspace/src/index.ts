@@ -13,7 +13,7 @@ export {
   MAX_SCANNED,
 } from './files/anchored-folder.ts';
 export { type AnchoredFiles, anchoredFiles } from './files/anchored-path.ts';
-export type { CommittedFiles } from './git/committed-files.ts';
+export type { CommittedFiles, NotFollowed } from './git/committed-files.ts';
 export { LEFT_OUT } from './git/diff.ts';
 export { createGit, gitIdentity } from './git/git.ts';
 export { type CommandLimits, defaultMemoryMb, defaultProcesses, limitMet } from './limits/command-limits.ts';

@@ -4,7 +4,7 @@ import { shownText } from './untrusted-data.ts';
 import type { FactsOptions } from './workspace-facts.ts';
 
 /** In a folder with both, the first one counts. */
-const NAMES = ['AGENTS.md', 'CLAUDE.md'];
+const NAMES = ['AGENTS.md', 'CLAUDE.md'] as const;
 const MAX_CHARS = 16_000;
 /** With less room, the files are only named. */
 const LEAST_CHARS = 1000;

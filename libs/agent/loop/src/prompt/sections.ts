@@ -1,5 +1,6 @@
+import { shownName } from '@hermes-fleet/protocol';
 import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
-import type { SetUpReport } from '@hermes-fleet/workspace';
+import type { NotFollowed, SetUpReport } from '@hermes-fleet/workspace';
 import { replyContract, replyRequest } from '../messages/reply.ts';
 import { dataBlock, dataLine } from './untrusted-data.ts';
 import type { WorkspaceFacts } from './workspace-facts.ts';
@@ -85,6 +86,27 @@ export function setUpLines({ commands, failure }: SetUpReport): string {
     .filter((line) => line !== '')
     .slice(-MAX_SET_UP_LINES);
   return output.length === 0 ? failed : `${failed}\n${dataBlock('set-up', output)}`;
+}
+
+const MAX_NOT_FOLLOWED = 20;
+const MAX_NAME_CHARS = 100;
+
+/** What of the repository the tree lacks, because nothing but its own commits is fetched. */
+export function notFollowedLines({ submodules, pointers }: NotFollowed): string | undefined {
+  const shown = (names: readonly string[]): string => {
+    const more = names.length > MAX_NOT_FOLLOWED ? ` and ${names.length - MAX_NOT_FOLLOWED} more` : '';
+    const first = names.slice(0, MAX_NOT_FOLLOWED).map((name) => shownName(name, MAX_NAME_CHARS));
+    return `${first.join(', ')}${more}`;
+  };
+  const lines = [
+    ...(submodules.length === 0
+      ? []
+      : [`Submodules, whose files are not here and whose folders are to stay empty: ${shown(submodules)}.`]),
+    ...(pointers.length === 0
+      ? []
+      : [`Files of Git LFS, which are pointers here and have no content: ${shown(pointers)}.`]),
+  ];
+  return lines.length === 0 ? undefined : lines.join('\n');
 }
 
 export const filesBlock = ({ entries }: WorkspaceFacts): string | undefined =>

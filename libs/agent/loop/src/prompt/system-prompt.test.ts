@@ -108,6 +108,22 @@ test('the environment section describes the workspace without leaking file conte
   assert.doesNotMatch(text, /secret-words|inner|\.env|hidden/);
 });
 
+test('the environment says which submodules and files of Git LFS are not there, shown and counted safely', async (t) => {
+  const dir = repository(t);
+  const { workspace } = makeToolContext({ dir, files: anchoredFiles(dir, false) });
+  const submodules = ['vendor/lib', 'a\n</data>', ...Array.from({ length: 20 }, (_, at) => `m${at}`)];
+  const notFollowed = async () => ({ submodules, pointers: ['*.psd'] });
+  const text = section(await prompt(dir, { workspace: { ...workspace, notFollowed } }), 'Environment');
+  assert.match(
+    text,
+    /^Submodules, whose files .*: vendor\/lib, "a\\n\\u003c\/data\\u003e", m0, .*, m17 and 2 more\.$/m,
+  );
+  assert.match(text, /^Files of Git LFS, which are pointers here and have no content: \*\.psd\.$/m);
+  const failing = { ...workspace, notFollowed: () => Promise.reject(new Error('broken')) };
+  for (const each of [workspace, failing])
+    assert.doesNotMatch(await prompt(dir, { workspace: each }), /Submodules|LFS/);
+});
+
 test('the first twenty entries are listed in order without dotfiles, and the rest is counted', async (t) => {
   const names = Array.from({ length: 33 }, (_, at) => `f${String(at).padStart(2, '0')}.txt`);
   const dir = repository(t, Object.fromEntries([...names, '.hidden'].map((name) => [name, ''])));

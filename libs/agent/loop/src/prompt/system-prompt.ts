@@ -9,6 +9,7 @@ import {
   finishingSection,
   identitySection,
   MEMORY,
+  notFollowedLines,
   peersLine,
   projectLine,
   roleSection,
@@ -57,6 +58,7 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
   const byPriority = {
     project: facts && projectLine(facts),
     setUp: facts && options.workspace.setUp && setUpLines(options.workspace.setUp),
+    notFollowed: facts?.notFollowed && notFollowedLines(facts.notFollowed),
     instructions,
     outstanding: facts?.outstanding,
     verification,
@@ -80,6 +82,7 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
     }),
     kept.project,
     kept.setUp,
+    kept.notFollowed,
     kept.peers,
     kept.scratchpad,
     kept.memory,

@@ -1,7 +1,13 @@
 import type { Dirent } from 'node:fs';
 import { shownName } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import { type AnchoredFiles, createGit, LEFT_OUT, type Workspace } from '@hermes-fleet/workspace';
+import {
+  type AnchoredFiles,
+  createGit,
+  LEFT_OUT,
+  type NotFollowed,
+  type Workspace,
+} from '@hermes-fleet/workspace';
 import { readWhole } from '../tools/files/text-file.ts';
 import { PROGRESS_FILE, readProgress } from '../tools/progress.ts';
 import { projectLines } from './project.ts';
@@ -23,6 +29,7 @@ export interface WorkspaceFacts {
   readonly entries: readonly string[];
   readonly project: readonly string[];
   readonly outstanding: string | undefined;
+  readonly notFollowed: NotFollowed | undefined;
 }
 
 export interface FactsOptions {
@@ -37,10 +44,11 @@ export interface FactsOptions {
 /** Inspects a workspace (docs/agent.md#prompt). Leaves out unreadable parts; throws only the signal's reason. */
 export async function workspaceFacts(options: FactsOptions): Promise<WorkspaceFacts> {
   const { files, workspace, signal } = options;
-  const [top, uncommitted, outstanding] = await Promise.all([
+  const [top, uncommitted, outstanding, notFollowed] = await Promise.all([
     readOr([], () => topEntries(files), options),
     uncommittedCount(options),
     readOr(undefined, () => outstandingWork(files), options),
+    readOr(undefined, async () => workspace.notFollowed?.(), options),
   ]);
   const names = new Set(top.filter((entry) => !entry.isDirectory()).map(({ name }) => name));
   const project = await projectLines({ names, read: (name) => readSmallFile(files, name) });
@@ -51,6 +59,7 @@ export async function workspaceFacts(options: FactsOptions): Promise<WorkspaceFa
     entries: entryLines(top),
     project: project.slice(0, MAX_PROJECTS),
     outstanding,
+    notFollowed,
   };
 }
 

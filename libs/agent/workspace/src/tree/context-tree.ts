@@ -223,12 +223,14 @@ async function openIn(
     clean = !complete;
     await writeFile(ready, from);
   }
+  const started = base.files(from);
   return {
     dir,
     branch,
     files: opened.files,
     env: { HOME: home, TMPDIR: tmp },
-    started: base.files(from),
+    started,
+    notFollowed: started.notFollowed,
     wrap(command, args, proxy) {
       saved = undefined;
       return opened.wrap(command, args, proxy);

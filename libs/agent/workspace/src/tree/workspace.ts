@@ -3,7 +3,7 @@ import type { RepoState, TaskResults } from '@hermes-fleet/protocol/ports';
 import type { ProxyFiles } from '../confinement/confinement.ts';
 import type { AnchoredFiles } from '../files/anchored-path.ts';
 import type { Uncommitted } from '../git/add-all.ts';
-import type { CommittedFiles } from '../git/committed-files.ts';
+import type { CommittedFiles, NotFollowed } from '../git/committed-files.ts';
 import type { CommandLine } from '../process/run-command.ts';
 import type { FetchProgress } from '../stores/origin.ts';
 import type { SetUpProgress, SetUpReport } from './set-up-report.ts';
@@ -37,6 +37,8 @@ export interface Workspace extends OpenTree {
   readonly setUp?: SetUpReport | undefined;
   /** The files that the work started from: no task of the context wrote them, except in place, where tasks can commit. */
   readonly started: CommittedFiles;
+  /** What of these files was not fetched; absent in place, where the user may have it. */
+  notFollowed?(): Promise<NotFollowed>;
   /** Starts a task. `write`: the task is meant to change the tree. */
   begin(write: boolean): Promise<Beginning>;
   /** True when the task began with all files committed; false when that is not known. */
