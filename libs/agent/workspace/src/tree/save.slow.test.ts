@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { openTestContexts } from '../../testing/index.ts';
+import { gitIdentity } from '../git/git.ts';
 
 const FILES = 1_500;
 
@@ -164,6 +165,24 @@ test('a repository in the tree is named while its files are in no result, and th
   const kept = await contexts.task('one', 'rm -rf sub/.git; echo more > sub/c');
   assert.deepEqual([kept.changed, kept.left], [['sub', 'sub/a', 'sub/b', 'sub/c'], undefined]);
 });
+
+test('files in the empty folder of a submodule take its place, and a submodule at another commit is named', async (t) => {
+  const path = largeProject(t);
+  execFileSync('sh', ['-ec', SUBMODULE], { cwd: path, env: { ...process.env, ...gitIdentity('user') } });
+  const contexts = await openTestContexts(t, { path });
+  const filled = await contexts.task('one', 'ls vendor/lib; echo 1 > vendor/lib/a');
+  assert.deepEqual([filled.stdout, filled.changed], ['', ['vendor/lib', 'vendor/lib/a']], filled.stderr);
+  const moved = await contexts.task(
+    'two',
+    'cd vendor/lib && git init -q && git commit -q --allow-empty -m x',
+  );
+  assert.deepEqual(moved.changed, ['vendor/lib']);
+  assert.match(moved.left ?? '', /^keep the files of vendor\/lib: a git repository of its own/);
+});
+
+/** As a clone without its submodules has it. */
+const SUBMODULE = `printf '[submodule "lib"]\\n\\tpath = vendor/lib\\n\\turl = ../lib.git\\n' >.gitmodules
+git add .gitmodules; git update-index --add --cacheinfo "160000,$(git rev-parse HEAD),vendor/lib"; git commit -qm Submodule`;
 
 test('what a file tool wrote in a run without a commit is not taken for saved', async (t) => {
   const contexts = await openTestContexts(t);

@@ -52,6 +52,7 @@ done`;
 export const SET_UP = `set -e
 ${BUILD_PATTERNS}
 objects=$1 branch=$2 commit=$3 files=$4 max=$5 input=$6 leave_out=$7; shift 7
+mark_embedded() { if git ls-files -s | grep -q '^160000 '; then : >.git/embedded; fi; }
 remove() { rm -rf "$1" 2>/dev/null || { chmod -R u+rwX "$1"; rm -rf "$1"; }; }
 if [ "$files" = keep ] && [ ! -e .git-replaced ] && [ -d .git ] && [ ! -L .git ]; then
   remove .git/replaced
@@ -69,6 +70,7 @@ printf '%s\\n' "$commit" >".git/refs/heads/$branch"
 if [ "$files" = checkout ]; then
   git read-tree --reset -u HEAD
   build_patterns >>.git/info/exclude
+  if [ -e .gitmodules ]; then mark_embedded; fi
   [ "$(wc -c <.git/index)" -lt ${LARGE_INDEX_BYTES} ] || : >.git/fresh
   exit
 fi
@@ -79,7 +81,7 @@ if [ -e .git-replaced ]; then
   mv .git-replaced .git/replaced 2>/dev/null || :
   if [ -f .git/replaced/set-up ]; then cat .git/replaced/set-up | tee .git/set-up >>.git/info/exclude; fi
 fi
-if git ls-files -s | grep -q '^160000 '; then : >.git/embedded; fi
+mark_embedded
 find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max}c" -exec sh -c "$leave_out" sh {} +`;
 
 /**
