@@ -6,6 +6,7 @@ import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
 import type { Base } from './base.ts';
 import { addPacks, releaseKeptPacks } from './kept-packs.ts';
+import { type LfsFiles, lfsFiles } from './lfs-files.ts';
 import { receivePack } from './pack-file.ts';
 import { examine, type TasksPack } from './quarantine.ts';
 import { createRepacking } from './repack.ts';
@@ -27,6 +28,8 @@ export interface CheckedPack extends AsyncDisposable {
   changed(from: string): Promise<string[]>;
   /** The repositories in its tree of which a result has no file, and which the other commit does not have so. */
   embedded(from: string): Promise<string[]>;
+  /** The files that differ from a commit, and that its `.gitattributes` give to Git LFS. */
+  lfsFiles(from: string): Promise<LfsFiles>;
   /** Git's diff from a commit to that of the pack, cut to `maxChars`. */
   diff(from: string, maxChars: number): Promise<string>;
   /**
@@ -103,6 +106,7 @@ export async function openResults(options: {
       return {
         changed: (from) => changed(place, from, pack.commit),
         embedded: (from) => embedded(place, from, pack.commit),
+        lfsFiles: (from) => lfsFiles(git, place, { from, to: pack.commit, folder, log }),
         diff: (from, maxChars) => diff(place, from, pack.commit, maxChars),
         async keep(name, { parent, message }) {
           const into = join(folder, 'result');

@@ -7,6 +7,7 @@ import type { Uncommitted } from '../git/add-all.ts';
 import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
 import { isThere } from '../process/system-error.ts';
 import type { Base } from '../stores/base.ts';
+import { NO_LFS_FILES } from '../stores/lfs-files.ts';
 import type { Start } from '../stores/origin.ts';
 import { RefusedPack } from '../stores/quarantine.ts';
 import { branchOf } from '../stores/result-refs.ts';
@@ -14,7 +15,7 @@ import type { Results } from '../stores/results.ts';
 import { READY, readBase } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place.ts';
-import { leftBehind, notSigned, staleBase, tooLarge, withoutFiles } from './left-work.ts';
+import { leftBehind, notSigned, notStored, staleBase, tooLarge, withoutFiles } from './left-work.ts';
 import { forgetRefusal, readRefusal, recordRefused, toldOf } from './refusal.ts';
 import { type SavedPack, type SavedWork, savePack } from './save-pack.ts';
 import type { SavedTrees } from './saved-trees.ts';
@@ -137,11 +138,15 @@ async function openIn(
     const { used, left } = await send(mode, message, async ({ commit, pack, mayEmbed }) => {
       const checked = pack && (await results.check(pack));
       const unlisted = mayEmbed ? await results.embedded(from, tip) : [];
-      return { commit, checked, embedded: checked ? await checked.embedded(from) : unlisted };
+      const [embedded, lfs] = await Promise.all([
+        checked?.embedded(from) ?? unlisted,
+        checked?.lfsFiles(from),
+      ]);
+      return { commit, checked, embedded, lfs: lfs ?? NO_LFS_FILES };
     });
-    const { embedded, ...work } = used;
+    const { embedded, lfs, ...work } = used;
     const without = embedded.length === 0 ? [] : [withoutFiles(embedded)];
-    return { ...work, left: [...(left === undefined ? [] : [left]), ...without] };
+    return { ...work, left: [...(left === undefined ? [] : [left]), ...without, ...notStored(lfs)] };
   }
 
   /** Makes checked work the result, and the commit of the result that of the tree. */

@@ -1,4 +1,5 @@
 import { named, type Uncommitted } from '../git/add-all.ts';
+import type { LfsFiles } from '../stores/lfs-files.ts';
 import { MAX_FILE_BYTES } from '../stores/quarantine.ts';
 
 /** Files that are too large for a result. */
@@ -12,6 +13,26 @@ export const withoutFiles = (paths: readonly string[]): Uncommitted => ({
   todo: `keep the files of ${named(paths)}: a git repository of its own, of which the result has the id of a commit only; push it, or remove its .git and commit its files`,
   certain: true,
 });
+
+/** Files of Git LFS. */
+export const notStored = ({ contents, pointers }: LfsFiles): Uncommitted[] => [
+  ...(contents.length === 0
+    ? []
+    : [
+        {
+          todo: `convert ${named(contents)} for Git LFS before you push: the result has the content, where .gitattributes wants a pointer; 'git add --renormalize .' does that in a clone with git lfs`,
+          certain: true,
+        },
+      ]),
+  ...(pointers.length === 0
+    ? []
+    : [
+        {
+          todo: `keep the content of ${named(pointers)}: the result has a new pointer of Git LFS only`,
+          certain: true,
+        },
+      ]),
+];
 
 /** Files of an earlier task that was killed and never went on. */
 export const leftBehind = (paths: readonly string[]): Uncommitted => ({

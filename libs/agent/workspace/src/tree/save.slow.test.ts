@@ -26,6 +26,18 @@ function largeProject(t: Parameters<typeof tempDir>[0]): string {
   return path;
 }
 
+/** A project that a script makes. */
+function smallProject(t: Parameters<typeof tempDir>[0], script: string): string {
+  const path = tempDir(t);
+  const options = { cwd: path, env: { ...process.env, ...gitIdentity('user') } };
+  execFileSync(
+    'sh',
+    ['-ec', `chmod 755 .; git init -q; git commit -q --allow-empty -m First\n${script}`],
+    options,
+  );
+  return path;
+}
+
 /** Waits until the second in which the tree was made is over: git compares times by the second. */
 const NEXT_SECOND = 'while [ "$(date +%s)" -le "$(stat -c %Y .git/index)" ]; do :; done';
 
@@ -62,12 +74,12 @@ test('changes of all files at once, and of files with odd names, are committed',
   const odd = await contexts.task(
     'odd',
     `rm -r folder-1; echo 1 > folder-1; mkdir 'a b' && echo 1 > 'a b/*.txt'; echo 1 > ':(top)x'; echo 1 > '# branch.oid y'
-     rm folder-2/file-2.txt; mkdir folder-2/file-2.txt; echo 1 > folder-2/file-2.txt/in; chmod +x folder-3/file-3.txt
+     rm bin/file-2.txt; mkdir bin/file-2.txt; echo 1 > bin/file-2.txt/in; chmod +x folder-3/file-3.txt
      ln -s nowhere link; printf '1' > "$(printf 'new\\nline')"`,
   );
   const expected = [
-    ...['# branch.oid y', ':(top)x', 'a b/*.txt', 'folder-1', 'folder-2/file-2.txt'],
-    ...['folder-2/file-2.txt/in', 'folder-3/file-3.txt', 'link', 'new\nline'],
+    ...['# branch.oid y', ':(top)x', 'a b/*.txt', 'folder-1', 'bin/file-2.txt'],
+    ...['bin/file-2.txt/in', 'folder-3/file-3.txt', 'link', 'new\nline'],
   ];
   const others = odd.changed.filter((path) => !path.startsWith('folder-1/'));
   assert.deepEqual([others, odd.left], [expected, undefined], odd.stderr);
@@ -167,9 +179,7 @@ test('a repository in the tree is named while its files are in no result, and th
 });
 
 test('files in the empty folder of a submodule take its place, and a submodule at another commit is named', async (t) => {
-  const path = largeProject(t);
-  execFileSync('sh', ['-ec', SUBMODULE], { cwd: path, env: { ...process.env, ...gitIdentity('user') } });
-  const contexts = await openTestContexts(t, { path });
+  const contexts = await openTestContexts(t, { path: smallProject(t, SUBMODULE) });
   const filled = await contexts.task('one', 'ls vendor/lib; echo 1 > vendor/lib/a');
   assert.deepEqual([filled.stdout, filled.changed], ['', ['vendor/lib', 'vendor/lib/a']], filled.stderr);
   const moved = await contexts.task(
@@ -183,6 +193,31 @@ test('files in the empty folder of a submodule take its place, and a submodule a
 /** As a clone without its submodules has it. */
 const SUBMODULE = `printf '[submodule "lib"]\\n\\tpath = vendor/lib\\n\\turl = ../lib.git\\n' >.gitmodules
 git add .gitmodules; git update-index --add --cacheinfo "160000,$(git rev-parse HEAD),vendor/lib"; git commit -qm Submodule`;
+
+test('a result names the files that Git LFS would store: their content, and pointers whose content nothing has', async (t) => {
+  const contexts = await openTestContexts(t, { path: smallProject(t, LFS) });
+  const apart = await contexts.task(
+    'one',
+    'mkdir a; echo 1 > a/b.bin; git mv old.psd a/moved.psd; git rm -q gone.psd',
+  );
+  assert.deepEqual([apart.changed.length, apart.left], [4, undefined], apart.stderr);
+  const { left } = await contexts.task(
+    'one',
+    `echo 1 > "a
+b.psd"; echo 1 > bin/b.bin; mkdir bin/x; echo 1 > bin/x/y.bin; sed "s/size 1/size 2/" a/moved.psd > new.psd`,
+  );
+  assert.deepEqual(left?.split('\n'), [
+    `convert "a\\nb.psd", bin/b.bin, bin/x/y.bin for Git LFS before you push: the result has the content, where .gitattributes wants a pointer; 'git add --renormalize .' does that in a clone with git lfs`,
+    'keep the content of new.psd: the result has a new pointer of Git LFS only',
+  ]);
+  const removed = await contexts.task('one', 'rm *.psd bin/.gitattributes');
+  assert.equal(removed.left, undefined);
+});
+
+const LFS = `echo '*.psd filter=lfs -text' >.gitattributes
+mkdir bin; echo '*.bin filter=lfs -text' >bin/.gitattributes
+printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:1\\nsize 1\\n' | tee old.psd >gone.psd
+git add .; git commit -qm LFS`;
 
 test('what a file tool wrote in a run without a commit is not taken for saved', async (t) => {
   const contexts = await openTestContexts(t);
