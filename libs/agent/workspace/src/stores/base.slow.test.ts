@@ -4,8 +4,10 @@ import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { FleetError } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { openTestContexts } from '../../testing/index.ts';
+import { WorkspaceRefused } from './workspace-refused.ts';
 
 /** A user's repository with two commits on the branch `trunk`. */
 function usersProject(t: TestContext) {
@@ -137,6 +139,33 @@ test('a partial clone that lacks files is refused with the command that mends it
   for (const text of ['1', '2']) user.commit('b.txt', text);
   sh('git pull -q');
   assert.equal((await contexts.task('two', 'cat b.txt; git fsck')).stdout, '2');
+});
+
+test('a partial clone that comes to lack files blocks tasks, and accepts none until it is mended', async (t) => {
+  const user = usersProject(t);
+  user.git('config', 'uploadpack.allowFilter', 'true');
+  const path = join(user.root, 'partial');
+  execFileSync('git', ['clone', '-q', '--filter=blob:none', `file://${user.path}`, path]);
+  let now = 0;
+  const clock = { ...systemClock, now: () => now };
+  const contexts = await openTestContexts(t, { path, clock });
+  const problem = async (): Promise<string | undefined> => {
+    now += 2000;
+    return (await contexts.workspaces.repoState()).problem;
+  };
+  assert.deepEqual((await contexts.task('one', 'cat a.txt; echo 1 > c.txt')).changed, ['c.txt']);
+  for (const text of ['1', '2']) user.commit('b.txt', text);
+  execFileSync('git', ['-C', path, 'pull', '-q'], { stdio: 'pipe' });
+  assert.equal(await problem(), undefined, 'nobody has asked for the commit');
+  await assert.rejects(contexts.task('two', 'ls'), (error: unknown) => {
+    assert.ok(error instanceof WorkspaceRefused);
+    assert.match(error.message, /cannot be used: it is a partial clone/);
+    return true;
+  });
+  assert.match((await problem()) ?? '', /it is a partial clone/);
+  execFileSync('git', ['-C', path, 'fetch', '-q', '--refetch', '--no-filter', 'origin'], { stdio: 'pipe' });
+  assert.equal(await problem(), undefined);
+  assert.equal((await contexts.task('two', 'cat b.txt')).stdout, '2');
 });
 
 test('a branch of the user’s whose name begins with that of a former one is a base', async (t) => {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
 import type { Confinement } from '../confinement/confinement.ts';
 import { type Git, type GitPlace, linesOf } from '../git/git.ts';
 import { treeState } from '../git/tree-state.ts';
@@ -7,6 +8,7 @@ import { baseRef, type Origin } from './origin.ts';
 import { indexPack, receivePack } from './pack-file.ts';
 import { OBJECT_ID, passing, readShallow, type Store, setShallow } from './store.ts';
 import { partialClone, unusable } from './users-repository.ts';
+import { refusedRepository } from './workspace-refused.ts';
 
 /** A user's repository, which commands can only read. */
 export type Source = ReturnType<typeof openSource>;
@@ -22,19 +24,35 @@ export function openSource(dir: string, confinement: Confinement) {
 export async function cloneOrigin(git: Git, store: Store, source: Source): Promise<Origin> {
   const mirror = createMirror(git, store, source);
   let newest = await mirror();
+  let isRefused = false;
   const copy = async (): Promise<string> => {
-    newest = await mirror();
-    return newest;
+    try {
+      newest = await mirror();
+      isRefused = false;
+      return newest;
+    } catch (error) {
+      isRefused = true;
+      throw error;
+    }
   };
   return {
-    start: async () => ({ commit: await copy() }),
+    start: async () => ({ commit: await copy().catch(refuse) }),
     heads: async () => [await copy()],
     newest: () => [newest],
     async state() {
+      // Then no task is accepted until the clone is mended, or has another commit.
+      if (isRefused) await copy();
       const { branch, changed } = await treeState(git, source.place);
       return { branch, clean: true, baseClean: changed.length === 0 };
     },
   };
+}
+
+/** Refuses the task when the user's repository has become unusable. */
+function refuse(error: unknown): never {
+  const [field] = error instanceof FleetError && error.code === 'CONFIG_INVALID' ? error.fields : [];
+  if (field === undefined) throw error;
+  throw refusedRepository('workspace.path', field.reason, true);
 }
 
 /** For the first copy of a large repository. */

@@ -10,8 +10,6 @@ export interface LfsFiles {
   readonly pointers: readonly string[];
 }
 
-export const NO_LFS_FILES: LfsFiles = { contents: [], pointers: [] };
-
 /** More files are not looked at. */
 const MAX_FILES = 200;
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -26,14 +24,14 @@ export async function lfsFiles(
     folder,
     log,
   }: { readonly from: string; readonly to: string; readonly folder: string; readonly log: Log },
-): Promise<LfsFiles> {
+): Promise<LfsFiles | undefined> {
   const args = [from, to, join(folder, 'attributes')];
   const asked = await git.script(place, ATTRIBUTES, args, { keepBytes: MAX_BYTES });
   if (asked.exitCode !== 0) log.error({ from, to, ...failureOf(asked) }, 'git failed to compare a result');
-  if (asked.exitCode !== 0 || asked.stdout === '') return NO_LFS_FILES;
+  if (asked.exitCode !== 0 || asked.stdout === '') return undefined;
   const fields = asked.stdout.split('\0');
   const paths = fields.filter((_, at) => at % 3 === 0 && fields[at + 2] === 'lfs').slice(0, MAX_FILES);
-  if (paths.length === 0) return NO_LFS_FILES;
+  if (paths.length === 0) return undefined;
   const { stdout } = await git.exec(place, [...POINTERS, to, '--', ...paths]);
   const found = new Set(stdout.split('\0').map((name) => name.slice(to.length + 1)));
   return {

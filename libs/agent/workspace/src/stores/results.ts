@@ -28,8 +28,8 @@ export interface CheckedPack extends AsyncDisposable {
   changed(from: string): Promise<string[]>;
   /** The repositories in its tree of which a result has no file, and which the other commit does not have so. */
   embedded(from: string): Promise<string[]>;
-  /** The files that differ from a commit, and that its `.gitattributes` give to Git LFS. */
-  lfsFiles(from: string): Promise<LfsFiles>;
+  /** The files that differ from a commit, and that `.gitattributes` gives to Git LFS, if there are any. */
+  lfsFiles(from: string): Promise<LfsFiles | undefined>;
   /** Git's diff from a commit to that of the pack, cut to `maxChars`. */
   diff(from: string, maxChars: number): Promise<string>;
   /**

@@ -7,7 +7,6 @@ import type { Uncommitted } from '../git/add-all.ts';
 import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
 import { isThere } from '../process/system-error.ts';
 import type { Base } from '../stores/base.ts';
-import { NO_LFS_FILES } from '../stores/lfs-files.ts';
 import type { Start } from '../stores/origin.ts';
 import { RefusedPack } from '../stores/quarantine.ts';
 import { branchOf } from '../stores/result-refs.ts';
@@ -15,7 +14,7 @@ import type { Results } from '../stores/results.ts';
 import { READY, readBase } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place.ts';
-import { leftBehind, notSigned, notStored, staleBase, tooLarge, withoutFiles } from './left-work.ts';
+import { leftBehind, notFollowed, notSigned, staleBase, tooLarge } from './left-work.ts';
 import { forgetRefusal, readRefusal, recordRefused, toldOf } from './refusal.ts';
 import { type SavedPack, type SavedWork, savePack } from './save-pack.ts';
 import type { SavedTrees } from './saved-trees.ts';
@@ -126,28 +125,21 @@ async function openIn(
     mode: 'commit' | 'end' | 'snapshot',
     message: string,
     use: (saved: SavedPack) => Promise<T>,
-  ): Promise<{ readonly used: T; readonly left: Uncommitted | undefined }> {
+  ): Promise<T> {
     await using pack = results.passing();
     const had = { commit: known ?? '', base: from, objects: base.objects };
-    const saved = await savePack(options, { place, tmp, file: pack.file }, mode, message, had);
-    return { used: await use(saved), left: saved.left };
+    return await use(await savePack(options, { place, tmp, file: pack.file }, mode, message, had));
   }
 
   /** Checks the work of the tree, and says what of it no result will have. */
-  async function check(mode: 'commit' | 'end', message: string): Promise<SavedWork> {
-    const { used, left } = await send(mode, message, async ({ commit, pack, mayEmbed }) => {
+  const check = (mode: 'commit' | 'end', message: string): Promise<SavedWork> =>
+    send(mode, message, async ({ commit, pack, mayEmbed, left }) => {
       const checked = pack && (await results.check(pack));
       const unlisted = mayEmbed ? await results.embedded(from, tip) : [];
-      const [embedded, lfs] = await Promise.all([
-        checked?.embedded(from) ?? unlisted,
-        checked?.lfsFiles(from),
-      ]);
-      return { commit, checked, embedded, lfs: lfs ?? NO_LFS_FILES };
+      const embedded = checked ? await checked.embedded(from) : unlisted;
+      const apart = notFollowed(embedded, await checked?.lfsFiles(from));
+      return { commit, checked, left: left === undefined ? apart : [left, ...apart] };
     });
-    const { embedded, lfs, ...work } = used;
-    const without = embedded.length === 0 ? [] : [withoutFiles(embedded)];
-    return { ...work, left: [...(left === undefined ? [] : [left]), ...without, ...notStored(lfs)] };
-  }
 
   /** Makes checked work the result, and the commit of the result that of the tree. */
   async function keep({ checked, commit }: SavedWork, message: string): Promise<Uncommitted[]> {
@@ -287,7 +279,7 @@ async function openIn(
         await using checked = await results.check(pack);
         return await checked.diff(base, maxChars);
       };
-      return (await repaired(() => send('snapshot', 'What a review sees', show))).value.used;
+      return (await repaired(() => send('snapshot', 'What a review sees', show))).value;
     },
     [Symbol.asyncDispose]: async () => {
       try {

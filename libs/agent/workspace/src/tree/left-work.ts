@@ -8,31 +8,19 @@ export const tooLarge = (paths: readonly string[]): Uncommitted => ({
   certain: true,
 });
 
-/** Repositories inside the tree. */
-export const withoutFiles = (paths: readonly string[]): Uncommitted => ({
-  todo: `keep the files of ${named(paths)}: a git repository of its own, of which the result has the id of a commit only; push it, or remove its .git and commit its files`,
-  certain: true,
-});
-
-/** Files of Git LFS. */
-export const notStored = ({ contents, pointers }: LfsFiles): Uncommitted[] => [
-  ...(contents.length === 0
-    ? []
-    : [
-        {
-          todo: `convert ${named(contents)} for Git LFS before you push: the result has the content, where .gitattributes wants a pointer; 'git add --renormalize .' does that in a clone with git lfs`,
-          certain: true,
-        },
-      ]),
-  ...(pointers.length === 0
-    ? []
-    : [
-        {
-          todo: `keep the content of ${named(pointers)}: the result has a new pointer of Git LFS only`,
-          certain: true,
-        },
-      ]),
-];
+/** Repositories inside the tree, and files of Git LFS. */
+export function notFollowed(embedded: readonly string[], lfs: LfsFiles | undefined): Uncommitted[] {
+  const { contents = [], pointers = [] } = lfs ?? {};
+  const todos = [
+    embedded.length > 0 &&
+      `keep the files of ${named(embedded)}: a git repository of its own, of which the result has the id of a commit only; push it, or remove its .git and commit its files`,
+    contents.length > 0 &&
+      `convert ${named(contents)} for Git LFS before you push: the result has the content, where .gitattributes wants a pointer; 'git add --renormalize .' does that in a clone with git lfs`,
+    pointers.length > 0 &&
+      `keep the content of ${named(pointers)}: the result has a new pointer of Git LFS only`,
+  ];
+  return todos.flatMap((todo) => (todo === false ? [] : [{ todo, certain: true }]));
+}
 
 /** Files of an earlier task that was killed and never went on. */
 export const leftBehind = (paths: readonly string[]): Uncommitted => ({
