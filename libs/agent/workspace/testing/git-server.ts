@@ -11,6 +11,8 @@ export interface GitServer extends AsyncDisposable {
   /** Stops answering: connections are refused from then on, until `resume`. */
   stop(): Promise<void>;
   resume(): Promise<void>;
+  /** Holds the answers to requests from then on, until the returned function is called. */
+  hold(): () => void;
 }
 
 /**
@@ -21,9 +23,12 @@ export async function startGitServer(root: string, options: { token?: string } =
   const requests: { line: string; authorization: string | undefined }[] = [];
   const backend = `${spawnSync('git', ['--exec-path'], { encoding: 'utf8' }).stdout.trim()}/git-http-backend`;
 
-  function answer(request: IncomingMessage, response: ServerResponse): void {
+  let held: Promise<void> | undefined;
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { authorization } = request.headers;
     requests.push({ line: `${request.method} ${request.url}`, authorization });
+    await held;
     const password = Buffer.from(authorization?.replace(/^Basic /, '') ?? '', 'base64').toString();
     if (options.token !== undefined && !password.endsWith(`:${options.token}`)) {
       response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
@@ -80,6 +85,11 @@ export async function startGitServer(root: string, options: { token?: string } =
     requests,
     stop,
     resume: () => listen(port),
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return resolve;
+    },
     [Symbol.asyncDispose]: stop,
   };
 }

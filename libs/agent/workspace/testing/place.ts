@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { tempDir } from '@hermes-fleet/protocol/testing';
+import { type TempDirOptions, tempDir } from '@hermes-fleet/protocol/testing';
 import { type Confinement, makeSharedDirectory } from '../src/confinement/confinement.ts';
 
 export const SECRET = 'sk-very-secret-0123456789';
@@ -21,10 +21,10 @@ export interface Place {
   readonly stateDir: string;
 }
 
-/** Makes a workspace, and a state directory with a token and a ledger in it, as a profile has them. */
-export function makePlace(t: TestContext): Place {
+/** Makes a workspace, and a state directory with a token and a ledger in it, as a profile has them; Landlock shows all of /tmp. */
+export function makePlace(t: TestContext, options: Pick<TempDirOptions, 'parent'> = {}): Place {
   let root = '';
-  root = tempDir(t, { closeFirst: () => emptyContexts(join(root, 'workspace/contexts')) });
+  root = tempDir(t, { ...options, closeFirst: () => emptyContexts(join(root, 'workspace/contexts')) });
   // Every user may enter, as in a profile's directory; only the gateway may enter the state directory.
   chmodSync(root, 0o755);
   const stateDir = join(root, 'state');

@@ -8,4 +8,4 @@ export { recordingTracing } from './recording-tracing.ts';
 export { runLife } from './run-life.ts';
 export { type Share, sample } from './sample.ts';
 export { sweepCrashes } from './sweep-crashes.ts';
-export { type TestScope, tempDir } from './temp-dir.ts';
+export { type TempDirOptions, type TestScope, tempDir } from './temp-dir.ts';

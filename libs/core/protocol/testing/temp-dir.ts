@@ -8,6 +8,8 @@ export interface TestScope {
 }
 
 export interface TempDirOptions {
+  /** The folder of the directory; default: that of the system for temporary files. */
+  readonly parent?: string;
   /** The beginning of the directory's name. */
   readonly prefix?: string;
   /** Runs, and is awaited, before the directory is removed: closes what has files open there. */
@@ -15,8 +17,11 @@ export interface TempDirOptions {
 }
 
 /** The real path of a new directory that is removed after the test. */
-export function tempDir(t: TestScope, { prefix = 'hermes-', closeFirst }: TempDirOptions = {}): string {
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), prefix)));
+export function tempDir(
+  t: TestScope,
+  { parent = tmpdir(), prefix = 'hermes-', closeFirst }: TempDirOptions = {},
+): string {
+  const dir = realpathSync(mkdtempSync(join(parent, prefix)));
   t.after(async () => {
     await closeFirst?.();
     rmSync(dir, { recursive: true, force: true });
