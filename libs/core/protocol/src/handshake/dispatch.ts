@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { invalidParams } from '../errors.ts';
 import type { Camel } from '../wire/casing.ts';
 import { decodeWith, encodeWith } from '../wire/codec.ts';
 import { isJsonObject, type JsonObject } from '../wire/json.ts';
 import { isCompatible, majorOf, ProtocolVersion } from '../wire/version.ts';
 import { outputSchemaProblem } from './output-schema.ts';
-import { RequirementsWire, unmet } from './requirements.ts';
+import { MAX_NAMES, RequirementsWire, unmet } from './requirements.ts';
 import type { Unmet } from './result.ts';
 
 export const Priority = z.enum(['low', 'normal', 'high', 'urgent']);
@@ -131,6 +132,11 @@ export function decodeDispatch(wire: unknown): TaskDispatch {
   const capability = repositoryCapability(task.repository.name);
   const { requiredCapabilities = [] } = requirements;
   if (requiredCapabilities.includes(capability)) return dispatch;
+  if (requiredCapabilities.length >= MAX_NAMES)
+    throw invalidParams(
+      'requirements.required_capabilities',
+      `has ${MAX_NAMES} names, and task.repository adds "${capability}": at most ${MAX_NAMES} are allowed`,
+    );
   const all = [...requiredCapabilities, capability];
   return { ...dispatch, requirements: { ...requirements, requiredCapabilities: all } };
 }

@@ -3,7 +3,9 @@ import type { Camel } from '../wire/casing.ts';
 import type { JsonObject } from '../wire/json.ts';
 import type { Unmet, UnmetKind } from './result.ts';
 
-const names = z.array(z.string().min(1)).max(100);
+/** The most names in a list of requirements. */
+export const MAX_NAMES = 100;
+const names = z.array(z.string().min(1)).max(MAX_NAMES);
 
 const modelTier = z.looseObject({
   min: z.string().optional().describe('Lowest acceptable tier'),

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { decodeDispatch, Priority, ReplySchema, type TaskDispatch } from '../handshake/dispatch.ts';
+import {
+  decodeDispatch,
+  encodeDispatch,
+  Priority,
+  ReplySchema,
+  type TaskDispatch,
+} from '../handshake/dispatch.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.ts';
 import { findHandshake } from './find-handshake.ts';
 import { parseHints } from './parse-hints.ts';
@@ -82,7 +88,8 @@ describe('a dispatch as text', () => {
   it('renders and parses to the same contract, for any contract', () => {
     fc.assert(
       fc.property(dispatches, (any) => {
-        assert.deepEqual(contractOf(dispatchOf(renderDispatchText(any))), contractOf(any));
+        const sent = decodeDispatch(encodeDispatch(any));
+        assert.deepEqual(contractOf(dispatchOf(renderDispatchText(sent))), contractOf(sent));
       }),
       { numRuns: 300 },
     );
@@ -143,6 +150,13 @@ const dispatches: fc.Arbitrary<TaskDispatch> = fc.record(
         write: fc.boolean(),
         fresh: fc.boolean(),
         conversation: name,
+        repository: fc.record(
+          {
+            name: fc.constantFrom('web', 'no', '2.0', 'a-b_c'),
+            base: fc.constantFrom('main', 'yes', '1.2', 'fix/#12', "it's", 'a,b', '"q"', '{a}'),
+          },
+          { requiredKeys: ['name'], noNullPrototype: true },
+        ),
         outputSchema,
         parent: fc.record({ taskId: name, profile: name }, { noNullPrototype: true }),
         rootId: name,
