@@ -89,6 +89,18 @@ export function findContextIds(db: Queries, after: string, limit: number): strin
 export const hasContext = (db: Queries, contextId: string): boolean =>
   db.get('SELECT 1 AS known FROM tasks WHERE context_id = ? LIMIT 1', contextId) !== undefined;
 
+/** See `LedgerContexts.beginning`. */
+export function findBeginning(db: Queries, contextId: string, caller: string): JsonObject | undefined {
+  const row = db.get(
+    `SELECT e.data FROM events e WHERE e.task = coalesce(
+       (SELECT min(n) FROM tasks WHERE context_id = ?1 AND caller = ?2),
+       (SELECT n FROM tasks WHERE context_id = ?1 LIMIT 1)) ORDER BY e.seq LIMIT 1`,
+    contextId,
+    caller,
+  );
+  return row && json(row, 'data');
+}
+
 /** See `LedgerContexts.latestResults`. */
 export function findLatestResults(
   db: Queries,

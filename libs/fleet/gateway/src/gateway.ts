@@ -153,6 +153,7 @@ export function createGateway(options: GatewayOptions) {
     closed: () => stopping,
     draining: () => draining,
     onInformed: self.remember,
+    beginning: new Map<string, JsonObject>(),
   };
 
   const subtasks: SubtaskRunner = {

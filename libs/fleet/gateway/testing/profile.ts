@@ -10,7 +10,7 @@ import {
   PROTOCOL_VERSIONS,
   TERMINAL_EVENTS,
 } from '@hermes-fleet/protocol';
-import { decodeResult } from '@hermes-fleet/protocol/handshake';
+import { decodeResult, repositoryCapability } from '@hermes-fleet/protocol/handshake';
 import { type Executor, silentLog, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
@@ -106,7 +106,9 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       versions,
       agent: {
         executor,
-        capabilities: () => ({ tools: ['terminal', 'file'] }),
+        capabilities: () => ({
+          tools: ['terminal', 'file', ...(o.repositories ?? []).map(repositoryCapability)],
+        }),
         repoState: async () => {
           if (!facts.usable) return { branch: '', clean: true, problem: 'git cannot read base.git' };
           if (facts.clean) return { branch: 'main', clean: true };

@@ -18,7 +18,10 @@ export async function relayFleet(
   t: TestContext,
   workers: Record<
     string,
-    Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'ledger' | 'log' | 'contexts' | 'routes' | 'results'>
+    Pick<
+      ProfileOptions,
+      'script' | 'tier' | 'repositories' | 'fleet' | 'ledger' | 'log' | 'contexts' | 'routes' | 'results'
+    >
   >,
   o: { fleet?: JsonObject; announce?: boolean } & Pick<
     ProfileOptions,

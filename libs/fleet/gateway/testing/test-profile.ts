@@ -27,6 +27,8 @@ export interface ProfileOptions {
   /** The ports of the test's profiles, by name. */
   readonly agents?: Readonly<Record<string, number>>;
   readonly tier?: string;
+  /** The names of the repositories that the profile announces. */
+  readonly repositories?: readonly string[];
   /** The script has no effects outside the process. */
   readonly isFreeOfEffects?: boolean;
   /** The script has no effect before it has saved a checkpoint of its own. */

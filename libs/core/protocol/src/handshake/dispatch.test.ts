@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { fixture, RELEASES } from '../../../../../test/fixtures/pack.ts';
-import { readExchanges } from '../../../../../test/fixtures/recorder.ts';
 import type { JsonObject } from '../wire/json.ts';
-import { decodeAnnounce } from './announce.ts';
 import {
   BranchName,
   decodeDispatch,
@@ -14,7 +11,6 @@ import {
   RepositoryName,
   repositoryCapability,
 } from './dispatch.ts';
-import { conditionsOf } from './requirements.ts';
 
 describe('isWriteTask', () => {
   for (const [write, required, answer] of [
@@ -85,21 +81,6 @@ describe('a dispatch with a repository', () => {
     assert.equal(required(wireOf(names.slice(1), web))?.length, 100);
     assert.equal(required(wireOf(names))?.length, 100);
   });
-
-  for (const release of RELEASES)
-    it(`is not met by what workers of ${release} announce`, () => {
-      const announces = readExchanges(fixture(release, 'wire.jsonl'))
-        .filter(({ from, requestBody }) => from === 'neo' && requestBody.includes('SESSION_ANNOUNCE'))
-        .map(({ requestBody }) => decodeAnnounce(JSON.parse(requestBody).params.message.parts[0].data));
-      assert.ok(announces.length > 0);
-      const [condition, ...others] = conditionsOf(decodeDispatch(wireOf(undefined, web)).requirements, []);
-      assert.deepEqual(others, []);
-      for (const announce of announces)
-        assert.deepEqual(
-          condition?.unmet(announce).map(({ kind, name }) => [kind, name]),
-          [['capability', 'repository:web']],
-        );
-    });
 });
 
 describe('the name of a repository', () => {

@@ -35,6 +35,7 @@ import {
   type HandshakeOptions,
 } from './accept-announce.ts';
 import { acceptAnswer } from './accept-answer.ts';
+import { inRepository } from './context-repository.ts';
 import { submittedData } from './submitted-data.ts';
 
 export interface IntakeOptions extends HandshakeOptions {
@@ -48,6 +49,8 @@ export interface IntakeOptions extends HandshakeOptions {
   readonly draining?: () => FleetError | undefined;
   /** Is called with a task that opened a new context or was refused: replies about it carry our announce. */
   readonly onInformed: (task: TaskRecord) => void;
+  /** The events `submitted` of tasks that are being accepted and begin a context, by the id of the context. */
+  readonly beginning: Map<string, JsonObject>;
 }
 
 /**
@@ -95,40 +98,55 @@ async function acceptTask(
   caller: Caller,
 ): Promise<Accepted> {
   const receivedAt = options.clock.now();
-  const reading = readDispatch(wire, options.versions);
+  const sent = readDispatch(wire, options.versions);
   // At a peer this profile is the caller of all of them, so a task in such a context would share it with another caller.
   if (message.contextId !== undefined && options.ledger.contexts.isSubtasksContextId(message.contextId))
     throw invalidParams('message.contextId', 'is the context of subtasks of this profile: use another one');
   const draining = options.draining?.();
-  if (draining && !options.ledger.findByKey(caller.name, reading.taskId ?? '')) throw draining;
-  const isFresh = message.contextId === undefined || !options.ledger.hasContext(message.contextId);
+  if (draining && !options.ledger.findByKey(caller.name, sent.taskId ?? '')) throw draining;
+  const begun = message.contextId === undefined ? undefined : begunIn(options, message.contextId, caller);
+  const contextId = message.contextId ?? options.ids.uuid();
+  const dispatch =
+    begun && sent.kind === 'dispatch' ? inRepository(wire, sent.dispatch, contextId, begun) : wire;
+  const reading = dispatch === wire ? sent : readDispatch(dispatch, options.versions);
   const key = reading.taskId ?? options.ids.uuid();
   const lineage = lineageOf(wire, key, caller, options.peers.isMember);
+  const submitted = submittedData(reading);
   const arriving: NewTask = {
     id: options.ids.uuid(),
-    contextId: message.contextId ?? options.ids.uuid(),
+    contextId,
     caller: caller.name,
     key,
     fingerprint: dispatchFingerprint(wire, attachments(message.raw).map(encodePart)),
     message: message.raw,
-    dispatch: wire,
+    dispatch,
     acceptUntil: acceptUntilOf(reading),
     ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
     ...(lineage === undefined ? {} : { lineage }),
-    submitted: submittedData(reading),
+    submitted,
   };
   const arrival = { task: arriving, reading, caller, receivedAt };
   const start = { parent: message.traceparent, attributes: { 'hermes.task.id': arriving.id } };
+  if (!begun) options.beginning.set(contextId, submitted);
   const { task, created } = await inSpan(options.tracing, 'admit', start, async (span) => {
     const accepted = await options.dispatcher.accept(arrival);
     span?.set({ 'hermes.task.state': accepted.task.state, 'hermes.task.created': accepted.created });
     return accepted;
+  }).finally(() => {
+    if (!begun) options.beginning.delete(contextId);
   });
   if (!created) options.log.info(recordFields(task), 'task is a duplicate of a known one');
   // The reply to a refusal tells the caller what has changed since the last announce.
-  if (created && (isFresh || task.state === 'rejected')) options.onInformed(task);
+  if (created && (!begun || task.state === 'rejected')) options.onInformed(task);
   return { kind: 'task', taskId: task.id };
 }
+
+/** The event `submitted` of the first task of a context, which may not be durable yet; undefined for a new context. */
+const begunIn = (
+  { ledger, beginning }: Pick<IntakeOptions, 'ledger' | 'beginning'>,
+  contextId: string,
+  caller: Caller,
+): JsonObject | undefined => ledger.contexts.beginning(contextId, caller.name) ?? beginning.get(contextId);
 
 function acceptUntilOf(reading: Reading): number | undefined {
   const until = reading.kind === 'dispatch' ? reading.dispatch.routing?.acceptUntil : undefined;

@@ -17,6 +17,7 @@ it('the event of a submitted task says what its contract asks for', () => {
     deadline: null,
     write: true,
     target: null,
+    repository: null,
     required_mcp: [],
     required_capabilities: [],
     min_tier: null,
@@ -29,6 +30,7 @@ it('the event of a submitted task says what its contract asks for', () => {
       priority: 'urgent',
       token_budget: 900,
       write: false,
+      repository: { name: 'web', base: 'release/1.2', x_note: 'CANARY-field' },
       reply_schema: 'structured',
       x_note: 'CANARY-field',
     },
@@ -47,14 +49,16 @@ it('the event of a submitted task says what its contract asks for', () => {
     deadline: '2026-05-31T21:00:00Z',
     write: false,
     target: 'neo',
+    repository: { name: 'web', base: 'release/1.2' },
     required_mcp: ['memory'],
-    required_capabilities: ['file'],
+    required_capabilities: ['file', 'repository:web'],
     min_tier: 'sonnet',
     min_context_window: 32_000,
     reply_schema: 'structured',
     on_blocked: 'fail',
   });
   assert.doesNotMatch(JSON.stringify(whole), /CANARY/);
+  assert.deepEqual(data({ task: { repository: { name: 'web' } } }).repository, { name: 'web', base: null });
 });
 
 it('its names are bounded, and a dispatch of another version says nothing', () => {

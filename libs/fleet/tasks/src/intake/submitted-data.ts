@@ -17,6 +17,7 @@ export function submittedData(reading: Reading): JsonObject {
     deadline,
     write: isWriteTask(reading.dispatch),
     target: routing?.target ?? null,
+    repository: task.repository ? { name: task.repository.name, base: task.repository.base ?? null } : null,
     ...requirementsEvent(requirements),
     reply_schema: task.replySchema ?? null,
     on_blocked: routing?.onBlocked ?? null,

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newTask, openTestLedger } from '../testing/harness.ts';
+import { plansOf } from '../testing/reading.ts';
+import { findBeginning } from './task-rows.ts';
+
+const blocked = { event: { type: 'blocked', data: {} }, change: { result: {} } } as const;
+
+test("a context began with its caller's first task, and for a caller without one with that of another", async (t) => {
+  const { ledger, clock } = openTestLedger(t);
+  const begun = (caller: string): unknown => ledger.contexts.beginning('context-1', caller)?.name;
+  assert.equal(begun('switch'), undefined);
+  const { task } = await ledger.accept(newTask({ submitted: { name: 'first' } }), [blocked]);
+  await ledger.accept(newTask({ submitted: { name: 'second' } }));
+  await ledger.accept(newTask({ contextId: 'context-2', submitted: { name: 'elsewhere' } }));
+  assert.deepEqual([begun('switch'), begun('desk')], ['first', 'first']);
+  await ledger.accept(newTask({ caller: 'desk', submitted: { name: 'of desk' } }));
+  assert.deepEqual([begun('switch'), begun('desk'), begun('other')], ['first', 'of desk', 'of desk']);
+  await ledger.outbox.advance(ledger.get(task.id)?.lastSeq ?? 0);
+  clock.advance(1);
+  assert.equal(await ledger.prune(clock.now(), 10), 1);
+  assert.equal(begun('switch'), 'second');
+});
+
+test('the beginning of a context is found in the index, whatever its size', (t) => {
+  const { file } = openTestLedger(t);
+  const plans = plansOf(file, (db) => findBeginning(db, 'context-1', 'switch'));
+  assert.deepEqual(plans, [
+    [
+      'SEARCH e USING INDEX events_of_task (task=?)',
+      'SCALAR SUBQUERY 1',
+      'SEARCH tasks USING COVERING INDEX tasks_of_context (context_id=? AND caller=?)',
+      'SCALAR SUBQUERY 2',
+      'SEARCH tasks USING COVERING INDEX tasks_of_context (context_id=?)',
+    ],
+  ]);
+});
