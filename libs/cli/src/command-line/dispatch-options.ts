@@ -6,10 +6,10 @@ import {
   type JsonValue,
   PROTOCOL_VERSION,
 } from '@hermes-fleet/protocol';
-import { decodeDispatch } from '@hermes-fleet/protocol/handshake';
+import { decodeDispatch, encodeDispatch } from '@hermes-fleet/protocol/handshake';
 import type { OptionSpecs, Values } from './command.ts';
 import { invalidOptions } from './field-errors.ts';
-import { wholeNumber } from './option-values.ts';
+import { UsageError, wholeNumber } from './option-values.ts';
 import { DISPATCH_OPTIONS, OPTION_OF_FIELD } from './shared-options.ts';
 
 type Given = Values<typeof DISPATCH_OPTIONS>;
@@ -22,6 +22,10 @@ export const describesDispatch = (values: Given): boolean =>
  * target.
  */
 export function dispatchOf(values: Given, targetOption = 'target'): JsonObject {
+  if (/\/|^\.{1,2}$/.test(values.repo ?? ''))
+    throw new UsageError(
+      '--repo takes the name of a repository in the configuration of workers: a checkout of yours cannot be sent yet',
+    );
   let dispatch: JsonObject = {
     type: 'TASK_DISPATCH',
     protocol_version: PROTOCOL_VERSION,
@@ -35,12 +39,12 @@ export function dispatchOf(values: Given, targetOption = 'target'): JsonObject {
     if (value !== undefined) dispatch = put(dispatch, field.split('.'), value);
   }
   try {
-    decodeDispatch(dispatch);
+    // Profiles of earlier releases ignore the repository, and know what it requires only if the dispatch says so.
+    return encodeDispatch(decodeDispatch(dispatch));
   } catch (error) {
     if (!(error instanceof FleetError && error.code === 'INVALID_PARAMS')) throw error;
     throw invalidOptions(error.fields, { ...OPTION_OF_FIELD, 'routing.target': targetOption });
   }
-  return dispatch;
 }
 
 /** `--read-only` says that the task does not write. */

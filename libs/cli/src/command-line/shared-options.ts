@@ -40,7 +40,7 @@ export const REACH_OPTIONS = {
   'token-env': text('name', 'the variable with the bearer token for --url'),
 } satisfies OptionSpecs;
 
-/** Options for the requirements of a dispatch. */
+/** Options for the contract of a dispatch. */
 export const CONTRACT_OPTIONS = {
   mcp: texts('names', 'required MCP servers; a list, or repeated'),
   capability: texts('names', 'required capabilities; a list, or repeated'),
@@ -50,6 +50,8 @@ export const CONTRACT_OPTIONS = {
   'context-window': text('tokens', 'the smallest context window'),
   priority: text('priority', 'low, normal, high or urgent'),
   budget: text('tokens', 'the most tokens that the task may spend'),
+  repo: text('name', 'the repository to work on, by its name in the configuration of workers'),
+  base: text('branch', 'the branch that the work starts from; that of the configuration by default'),
   'read-only': flag('the task changes no file'),
   'task-id': text('id', "the caller's name for the task; the same one makes no second task"),
 } satisfies OptionSpecs;
@@ -68,6 +70,8 @@ export const OPTION_OF_FIELD = {
   'task.priority': 'priority',
   'task.token_budget': 'budget',
   'task.write': 'read-only',
+  'task.repository.name': 'repo',
+  'task.repository.base': 'base',
   'requirements.required_mcp': 'mcp',
   'requirements.required_capabilities': 'capability',
   'requirements.model_tier.min': 'tier-min',

@@ -25,6 +25,7 @@ export const sendUsage = usage('send', 'send a task, watch it, and print its res
   examples: [
     'send "Write a haiku into haiku.txt"',
     'send "Fix the failing test" --budget 40000 --deadline 10m --mcp filesystem',
+    'send "Fix the failing test" --repo web --base release/1.2',
     'send - --file report.csv --detach < brief.md',
     'send "hello" --url https://agent.example --token-env AGENT_TOKEN',
   ],
