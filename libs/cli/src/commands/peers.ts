@@ -1,5 +1,6 @@
 import type { Read } from '@hermes-fleet/net/api';
 import { FLEET, type PeerState } from '@hermes-fleet/protocol/api';
+import { repositoriesAmong } from '@hermes-fleet/protocol/handshake';
 import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
 import { type Cell, table } from '../command-line/output.ts';
@@ -9,9 +10,13 @@ import { peersUsage } from '../command-specs/fleet.ts';
 /** `fleet peers`: prints every peer that a profile knows, with its state. */
 const peersCommand = command(peersUsage, async ({ values, stdin, show }) => {
   const { target } = await findProfile(values, stdin);
-  show(await fleetApi().call(target, FLEET.peers), ({ peers }) =>
-    table(HEAD, peers.map(row), `${target.name} knows no peer`),
-  );
+  show(await fleetApi().call(target, FLEET.peers), ({ peers }) => {
+    const repositories = peers.map(({ announce }) => repositoriesAmong(announce?.tools ?? []).join(', '));
+    const none = `${target.name} knows no peer`;
+    if (repositories.every((names) => names === '')) return table(HEAD, peers.map(row), none);
+    const rows = peers.map((peer, at) => [...row(peer), repositories[at] || null]);
+    return table([...HEAD, 'repositories'], rows, none);
+  });
 });
 
 export const commands = [peersCommand];

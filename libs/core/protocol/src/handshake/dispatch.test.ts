@@ -9,6 +9,7 @@ import {
   encodeDispatch,
   isWriteTask,
   RepositoryName,
+  repositoriesAmong,
   repositoryCapability,
 } from './dispatch.ts';
 
@@ -57,6 +58,10 @@ describe('a dispatch with a repository', () => {
 
   it('requires the capability of that repository, once', () => {
     assert.equal(repositoryCapability('web'), 'repository:web');
+    assert.deepEqual(repositoriesAmong(['file', 'repository:web', 'repository', 'repository:api']), [
+      'web',
+      'api',
+    ]);
     assert.deepEqual(required(wireOf(undefined, web)), ['repository:web']);
     assert.deepEqual(required(wireOf(['file'], web)), ['file', 'repository:web']);
     assert.deepEqual(required(wireOf(['repository:web', 'file'], web)), ['repository:web', 'file']);

@@ -121,6 +121,10 @@ const REPOSITORY = 'repository:';
 /** The capability of a worker that has the repository in its configuration. */
 export const repositoryCapability = (name: string): string => REPOSITORY + name;
 
+/** The names of the repositories among the capabilities of a worker. */
+export const repositoriesAmong = (capabilities: readonly string[]): string[] =>
+  capabilities.flatMap((each) => (each.startsWith(REPOSITORY) ? [each.slice(REPOSITORY.length)] : []));
+
 /**
  * Decodes a TASK_DISPATCH; INVALID_PARAMS names every invalid field. One with a repository requires its capability, also where the
  * sender does not say so: a worker that ignores `task.repository`, as those of older releases do, then refuses it.
