@@ -71,6 +71,24 @@ test('a dispatch is routed to a worker, and its result comes back in the call', 
   assert.deepEqual(known, task);
 });
 
+test('a dispatch and a route may name a repository, which a worker must have', async (t) => {
+  const { connect, one } = await mcpFleet(t, spending(1));
+  const client = await connect();
+  const repository = { name: 'web', base: 'release/1.2' };
+  const unmet = [{ kind: 'capability', name: 'repository:web' }];
+  const { id, result } = await callTool(client, 'fleet_dispatch', { brief: 'build it', repository });
+  assert.deepEqual(
+    result.unmet.map(({ kind, name }: Record<string, unknown>) => ({ kind, name })),
+    unmet,
+  );
+  assert.deepEqual((await one.event(id, 'submitted')).repository, repository);
+  const route = await callTool(client, 'fleet_route', { brief: 'build it', repository: { name: 'web' } });
+  assert.deepEqual(
+    [route.chosen, route.unmet.map(({ kind, name }: Record<string, unknown>) => ({ kind, name }))],
+    [null, unmet],
+  );
+});
+
 test('a dispatch that takes longer returns an id, and the task goes on until it is canceled', async (t) => {
   const { connect, one } = await mcpFleet(t, untilAborted);
   const client = await connect();
@@ -157,6 +175,13 @@ test('wrong arguments and missing scopes are errors that a model can act on, and
     ['fleet_dispatch', { brief: 'x', budget: 5 }, /budget/],
     ['fleet_dispatch', { brief: 'x', wait_s: 241 }, /wait_s: .*240/],
     ['fleet_dispatch', { brief: 'x', deadline: 'soon' }, /deadline/],
+    ['fleet_dispatch', { brief: 'x', repository: { name: '../web' } }, /repository\.name: must be 1 to 63/],
+    [
+      'fleet_route',
+      { brief: 'x', repository: { name: 'web', base: '-d' } },
+      /repository\.base: must be the name/,
+    ],
+    ['fleet_dispatch', { brief: 'x', repository: { base: 'main' } }, /repository\.name/],
     ['fleet_task', { id: 7 }, /id: /],
     ['fleet_tasks', { page_token: 'no token' }, /INVALID_PARAMS/],
     ['fleet_answer', { id: 'x', text: 'y' }, /question: /],

@@ -1,5 +1,12 @@
 import { definedFields, type JsonObject, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
-import { OnBlocked, Priority, ReplySchema, RequirementsWire } from '@hermes-fleet/protocol/handshake';
+import {
+  BranchName,
+  OnBlocked,
+  Priority,
+  ReplySchema,
+  RepositoryName,
+  RequirementsWire,
+} from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
 import { readInput } from '../http/read-input.ts';
 
@@ -27,6 +34,15 @@ export const WaitS = z
 
 export const TaskId = z.string().min(1).max(256).describe('The id of a task, as fleet_dispatch returned it');
 
+/** The schema that clients see has no pattern: not all of them can read that of a branch. */
+const Branch = z
+  .string()
+  .max(200)
+  .superRefine((name, ctx) => {
+    for (const { message } of BranchName.safeParse(name).error?.issues ?? [])
+      ctx.addIssue({ code: 'custom', message });
+  });
+
 /** The contract of a task, in the terms of a TASK_DISPATCH (docs/handshake.md#task_dispatch). */
 const CONTRACT = {
   brief: z
@@ -47,6 +63,15 @@ const CONTRACT = {
     .optional()
     .describe('Time after which the task fails, RFC 3339 with an offset'),
   priority: Priority.optional().describe('Order in the queue; default: normal'),
+  repository: z
+    .strictObject({
+      name: RepositoryName.describe(
+        'Name of the repository; fleet_peers lists it as the capability repository:<name>',
+      ),
+      base: Branch.optional().describe('Branch that the work starts from; default: as configured'),
+    })
+    .optional()
+    .describe('Repository that the task works on; later tasks of its context need not repeat it'),
   ...REQUIREMENTS,
   model_tier_min: z.string().max(100).optional().describe('Lowest model tier of the worker'),
   write: z.boolean().optional().describe('False if the task changes no files'),
@@ -87,8 +112,16 @@ export const readToolArguments = <S extends z.ZodType>(
 /** The TASK_DISPATCH of a contract. The same contract makes the same dispatch. */
 export function dispatchOf(contract: z.output<typeof RouteInput>, taskId: string): JsonObject {
   const { brief, deadline, on_blocked, model_tier_min: min } = contract;
-  const { priority, reply_schema, token_budget, output_schema, write } = contract;
-  const task = definedFields({ task_id: taskId, priority, reply_schema, token_budget, output_schema, write });
+  const { priority, reply_schema, token_budget, output_schema, write, repository } = contract;
+  const task = definedFields({
+    task_id: taskId,
+    priority,
+    reply_schema,
+    token_budget,
+    output_schema,
+    write,
+    repository: repository && definedFields(repository),
+  });
   const requirements = {
     ...z.object(REQUIREMENTS).parse(contract),
     ...(min !== undefined && { model_tier: { min } }),
