@@ -135,10 +135,11 @@ export interface LedgerContexts {
   /** The peers and A2A agents to which work of a task was sent, without copies; at each peer, work without a `contextId` is first. */
   sentBy(taskId: string): SentWork[];
   /**
-   * The context, at peers, of the subtasks that the profile's own agent delegates for a caller's tasks of a context. It is the
-   * same after a restart, differs for each caller, and cannot be computed without a secret of the ledger's file.
+   * The context, at peers, of the subtasks that the profile's own agent delegates for a caller's tasks of a context; those in a
+   * repository have another one for each. It is the same after a restart, differs for each caller, and cannot be computed without a
+   * secret of the ledger's file.
    */
-  subtasksContextId(caller: string, contextId: string): string;
+  subtasksContextId(caller: string, contextId: string, repository?: string): string;
   /**
    * The name, at peers, of a caller's conversation in a context: for a peer, this profile is the caller of all of them. `given`
    * is the name that the caller itself gave. It is the same after a restart, and differs for each caller, context and given name.

@@ -9,11 +9,16 @@ test("the context of subtasks is fixed for a file, a caller and a context, and t
   const dir = tempDir(t);
   const ids = { uuid: () => 'published' };
   let known = [`sub-${'0'.repeat(40)}`, 'sub-', 'c', ''];
-  const inFile = async (file: string, caller: string, contextId: string): Promise<string> => {
+  const inFile = async (
+    file: string,
+    caller: string,
+    contextId: string,
+    repository?: string,
+  ): Promise<string> => {
     const of = { file: join(dir, file), profile: 'switch', clock: manualClock(), ids, log: silentLog };
     const ledger = openLedger(of);
     assert.equal(ledger.id, 'published');
-    const name = ledger.contexts.subtasksContextId(caller, contextId);
+    const name = ledger.contexts.subtasksContextId(caller, contextId, repository);
     assert.equal(ledger.contexts.isSubtasksContextId(name), true);
     assert.deepEqual(known.filter(ledger.contexts.isSubtasksContextId), []);
     await ledger.close();
@@ -30,6 +35,8 @@ test("the context of subtasks is fixed for a file, a caller and a context, and t
     await inFile('a.db', 'other', 'c'),
     await inFile('a.db', 'one', 'd'),
     await inFile('a.db', 'on', 'ec'),
+    await inFile('a.db', 'one', 'c', 'web'),
+    await inFile('a.db', 'one', 'c', 'api'),
   ];
-  assert.equal(new Set([name, ...others]).size, 5);
+  assert.equal(new Set([name, ...others]).size, 7);
 });

@@ -16,8 +16,9 @@ export function createSubtasksContexts(
   const hmac = (data: string): string => createHmac('sha256', secret).update(data).digest('hex');
   const check = (digest: string): string => hmac(digest).slice(0, 8);
   return {
-    subtasksContextId(caller, contextId) {
-      const digest = hmac(JSON.stringify([caller, contextId])).slice(0, 32);
+    subtasksContextId(caller, contextId, repository) {
+      const named = repository === undefined ? [caller, contextId] : [caller, contextId, repository];
+      const digest = hmac(JSON.stringify(named)).slice(0, 32);
       return `sub-${digest}${check(digest)}`;
     },
     conversationName: (caller, contextId, given = '') =>

@@ -160,7 +160,8 @@ export function createGateway(options: GatewayOptions) {
     run: relay.run,
     unmet: destinations.checkSubtask,
     route: destinations.decide,
-    contextOf: ({ caller, contextId }) => ledger.contexts.subtasksContextId(caller.name, contextId),
+    contextOf: ({ caller, contextId }, { task: { repository } }) =>
+      ledger.contexts.subtasksContextId(caller.name, contextId, repository?.name),
     discard: contexts.discardSubtasks,
   };
   /** The number of running tasks, own and relayed. */

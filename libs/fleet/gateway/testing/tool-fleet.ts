@@ -61,7 +61,10 @@ export function fleetToolsOf(of: () => TestProfile, o: { orchestrates?: boolean;
 /** Starts profiles on real ports that know each other. */
 export async function toolFleet(
   t: TestContext,
-  scripts: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'defaultBudget' | 'contexts'>>,
+  scripts: Record<
+    string,
+    Pick<ProfileOptions, 'script' | 'tier' | 'repositories' | 'fleet' | 'defaultBudget' | 'contexts'>
+  >,
 ): Promise<(name: string) => TestProfile> {
   const agents: Record<string, number> = {};
   for (const name of Object.keys(scripts)) agents[name] = await freePort();

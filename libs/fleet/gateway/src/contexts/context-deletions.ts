@@ -215,18 +215,21 @@ export function createContextDeletions(options: ContextDeletionsOptions) {
       const [isPurged, after] = done;
       return isPurged ? { ...after, purged: true } : after;
     },
-    /** Asks a peer once to delete the context of the subtasks that a task had done there; undefined if there are none. */
+    /** Asks a peer once to delete the contexts of the subtasks that a task had done there; undefined if there are none. */
     async discardSubtasks(
       { id }: { readonly id: string },
       peer: string,
       results: ResultsMode,
       signal: AbortSignal,
     ): Promise<PeerDeletionOutcome | undefined> {
-      const [work] = ledger.contexts
-        .sentBy(id)
-        .filter((sent) => sent.kind === 'subtask' && sent.peer === peer);
-      if (work?.contextId === undefined) return undefined;
-      return atPeer(peer, work.contextId, results, AbortSignal.any([signal, stopping.signal]));
+      const until = AbortSignal.any([signal, stopping.signal]);
+      let outcome: PeerDeletionOutcome | undefined;
+      for (const sent of ledger.contexts.sentBy(id)) {
+        if (sent.kind !== 'subtask' || sent.peer !== peer || sent.contextId === undefined) continue;
+        const deletion = await atPeer(peer, sent.contextId, results, until);
+        if (outcome === undefined || deletion.state !== 'deleted') outcome = deletion;
+      }
+      return outcome;
     },
     /** Continues the deletions of an earlier process. */
     start(): void {

@@ -50,8 +50,9 @@ export function createSubtaskDelegation(options: SubtaskDelegationOptions): Dele
         `${profile} has delegated ${delegated} pieces of work, the maximum: do it yourself`,
       );
     const slice = resumed ?? sliceOf(call.budget, request.tokenBudget);
-    const contextId = resumed?.context_id ?? subtasks().contextOf(task);
-    const subtask = admittedSubtask(task, call.key, contextId, subtaskDispatch(task, request, slice.limit));
+    const dispatch = subtaskDispatch(task, request, slice.limit);
+    const contextId = resumed?.context_id ?? subtasks().contextOf(task, dispatch);
+    const subtask = admittedSubtask(task, call.key, contextId, dispatch);
     const fields = {
       ...taskFields(task),
       part: subtask.id,

@@ -44,6 +44,10 @@ const ROUTE_INPUT = {
   token_budget: z.int().positive().optional().describe('Default: half of what is left'),
   priority: Priority.optional(),
   write: z.boolean().optional().describe('Whether it changes files'),
+  in_repository: z
+    .boolean()
+    .optional()
+    .describe("True: in the repository of this task, from its base, without this task's changes"),
 };
 
 /** The input of `fleet_send`. */
@@ -75,6 +79,7 @@ function subtaskRequest(
     outputSchema: input.output_schema,
     write: input.write,
     fresh: input.fresh,
+    inRepository: input.in_repository,
     onBlocked: input.on_blocked,
   };
 }
@@ -98,7 +103,7 @@ function routeTool({ subtasks }: Pick<FleetToolsOptions, 'subtasks'>): Tool {
       requireCallerScope(task.caller, 'read', 'dispatch');
       const request = subtaskRequest({ ...input, brief: input.brief || 'a part of the work' });
       const wanted = subtaskDispatch(task, request, request.tokenBudget);
-      const { dispatch } = admittedSubtask(task, key, subtasks().contextOf(task), wanted);
+      const { dispatch } = admittedSubtask(task, key, subtasks().contextOf(task, wanted), wanted);
       const decision = await subtasks().route(dispatch);
       // Ignores a missing scope `dispatch`: `read` is enough for an explanation.
       const unmet = await subtasks().unmet(dispatch, { ...task.caller, scopes: new Set(['dispatch']) });

@@ -37,6 +37,25 @@ describe('a subtask', () => {
     assert.deepEqual([task.conversation, task.fresh], ['theirs', true]);
   });
 
+  it("is in the task's repository if the agent asks for that, and requires a peer that has it", () => {
+    const { dispatch } = TASK;
+    const repository = { name: 'web', base: 'release/1.2' };
+    const inWeb = { ...TASK, dispatch: { ...dispatch, task: { ...dispatch.task, repository } } };
+    const request = { agent: 'neo', brief: 'a part', requirements: { required_capabilities: ['file'] } };
+    const asked = subtaskDispatch(inWeb, { ...request, inRepository: true }, undefined);
+    assert.deepEqual(asked.task.repository, repository);
+    assert.deepEqual(asked.requirements?.requiredCapabilities, ['file', 'repository:web']);
+    const other = subtaskDispatch(inWeb, { ...request, inRepository: false }, undefined);
+    assert.deepEqual(
+      [other.task.repository, other.requirements?.requiredCapabilities],
+      [undefined, ['file']],
+    );
+    assert.throws(
+      () => subtaskDispatch(TASK, { ...request, inRepository: true }, undefined),
+      (error) => error instanceof ToolError && /works in no repository .*leave it out/.test(error.message),
+    );
+  });
+
   it('passes the deadline, the path and the root on, and requires only what was requested', () => {
     const dispatch = subtaskDispatch(TASK, { agent: 'auto', brief: 'a part', requirements: {} }, 100);
     assert.deepEqual(dispatch, {

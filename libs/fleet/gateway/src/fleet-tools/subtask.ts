@@ -29,9 +29,10 @@ export interface SubtaskRunner {
   /**
    * The context of a task's subtasks: one for each context and caller, so that related subtasks share a work tree at a peer,
    * and those of two callers never do. It differs from the task's own context, which stays locked while the task waits:
-   * otherwise two tasks that delegate to each other would wait forever. Each hop has a new one, so no cycle can close.
+   * otherwise two tasks that delegate to each other would wait forever. Each hop has a new one, so no cycle can close. Subtasks in
+   * the task's repository have one of their own, because a context belongs to one repository or to none.
    */
-  contextOf(task: Pick<AdmittedTask, 'caller' | 'contextId'>): string;
+  contextOf(task: Pick<AdmittedTask, 'caller' | 'contextId'>, subtask: Pick<TaskDispatch, 'task'>): string;
   /** Deletes the context of a task's subtasks at a peer; undefined if none of its subtasks was sent there. */
   readonly discard: ContextDeletions['discardSubtasks'];
 }
@@ -48,13 +49,15 @@ export interface SubtaskRequest {
   readonly outputSchema?: JsonObject | undefined;
   readonly write?: boolean | undefined;
   readonly fresh?: boolean | undefined;
+  /** In the repository of the task, from its base. */
+  readonly inRepository?: boolean | undefined;
   readonly onBlocked?: OnBlocked | undefined;
   readonly tokenBudget?: number | undefined;
 }
 
 /**
  * The contract of a subtask: the request, with the deadline, default priority, path and root of its task. Throws a
- * ToolError that names every invalid field.
+ * ToolError that names every invalid field, also for the repository of a task that has none.
  */
 export function subtaskDispatch(
   task: AdmittedTask,
@@ -62,7 +65,9 @@ export function subtaskDispatch(
   slice: number | undefined,
 ): TaskDispatch {
   const { dispatch } = task;
-  const { taskId, rootId, path, priority, conversation } = dispatch.task;
+  const { taskId, rootId, path, priority, conversation, repository } = dispatch.task;
+  if (request.inRepository === true && repository === undefined)
+    throw new ToolError('in_repository: this task works in no repository that has a name; leave it out');
   const onBlocked = request.onBlocked ?? (request.agent === 'auto' ? undefined : 'fail');
   const wire: JsonObject = {
     type: 'TASK_DISPATCH',
@@ -75,6 +80,10 @@ export function subtaskDispatch(
       output_schema: request.outputSchema,
       write: request.write,
       fresh: request.fresh,
+      repository:
+        request.inRepository === true && repository
+          ? definedFields({ name: repository.name, base: repository.base })
+          : undefined,
       conversation,
       root_id: rootId,
       path: path && [...path],
