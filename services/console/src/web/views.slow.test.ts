@@ -30,10 +30,9 @@ test('the fleet shows who is silent, and what is not healthy', needsChromium, as
   await trinity.getByText('silent').waitFor();
   await trinity.getByText('opus, 200K tokens, unreachable').waitFor();
   await trinity.getByText('open', { exact: true }).waitFor();
-  await page
-    .getByRole('row', { name: /morpheus/ })
-    .getByText('3 of 50 queued')
-    .waitFor();
+  const morpheus = page.getByRole('row', { name: /morpheus/ });
+  for (const words of ['3 of 50 queued', 'web, api', '1 tool'])
+    await morpheus.getByText(words, { exact: true }).waitFor();
 });
 
 test(
@@ -98,6 +97,10 @@ test('a dispatch is checked, asked about, and sent under one name', needsChromiu
 
   await page.getByLabel('Brief').fill(`Write a haiku. ${MARKUP}`);
   await page.getByLabel('Token budget').fill('20000');
+  await page.getByLabel('Branch to start from').fill('main');
+  await page.getByRole('button', { name: 'Where would it go?' }).click();
+  await page.getByText('Choose its repository, or nothing.').waitFor();
+  await page.getByLabel('Repository').selectOption('web');
   await page.getByLabel('Deadline in minutes').fill('30');
   await page.getByRole('button', { name: 'Where would it go?' }).click();
   await page.getByText('It would go to morpheus now.').waitFor();
@@ -108,7 +111,9 @@ test('a dispatch is checked, asked about, and sent under one name', needsChromiu
   await page.getByRole('button', { name: 'Send the task' }).click();
   await page.getByRole('heading', { name: 'refactor-auth-module' }).waitFor();
 
-  type Sent = { dispatch: { brief: string; deadline: string; task: Record<string, unknown> } };
+  type Sent = {
+    dispatch: { brief: string; deadline: string; task: Record<string, unknown>; requirements?: unknown };
+  };
   const sent = stub.sent.map(({ path, body }) => ({ path, ...(body as Sent).dispatch }));
   assert.deepEqual(
     sent.map(({ path }) => path),
@@ -119,8 +124,15 @@ test('a dispatch is checked, asked about, and sent under one name', needsChromiu
   assert.equal(last?.brief, `Write a haiku. ${MARKUP}`);
   assert.deepEqual(
     { ...last?.task, task_id: '' },
-    { task_id: '', priority: 'normal', reply_schema: 'prose', token_budget: 20_000 },
+    {
+      task_id: '',
+      priority: 'normal',
+      reply_schema: 'prose',
+      token_budget: 20_000,
+      repository: { name: 'web', base: 'main' },
+    },
   );
+  assert.deepEqual(last?.requirements, { required_capabilities: ['repository:web'] });
   const minutes = (Date.parse(last?.deadline ?? '') - Date.now()) / 60_000;
   assert.ok(minutes > 29 && minutes <= 30.1, `${minutes} min`);
 });
@@ -145,11 +157,14 @@ test('a task that is sent again begins with its brief, as a new task', needsChro
     'Reply',
     'When a peer refuses',
     'Deadline in minutes',
+    'Repository',
+    'Branch to start from',
+    'Required capabilities',
   ];
   const values = await Promise.all(
     others.map((label) => page.getByLabel(label, { exact: true }).inputValue()),
   );
-  assert.deepEqual(values, ['sonnet', '32000', 'structured', 'fail', '2']);
+  assert.deepEqual(values, ['sonnet', '32000', 'structured', 'fail', '2', 'docs', 'release/1.2', 'file']);
   assert.doesNotMatch(page.url(), /Refactor/);
 });
 

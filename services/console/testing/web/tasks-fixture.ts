@@ -159,7 +159,9 @@ export function taskDocument(row: TaskRow): TaskDocument {
       entry(0, 'switch', 'submitted', 'operator sent the task with a budget of 20,000 tokens.', {
         priority: 'normal',
         budget_tokens: 20_000,
+        repository: { name: 'docs', base: 'release/1.2' },
         required_mcp: ['filesystem', 'memory'],
+        required_capabilities: ['file', 'repository:docs'],
         min_tier: 'sonnet',
         min_context_window: 32_000,
         reply_schema: 'structured',

@@ -75,6 +75,7 @@ function fleet(before: Before): FleetDocument {
         active_tasks: 4,
         free_slots: 0,
         queued_tasks: 3,
+        tools: ['terminal', 'repository:web', 'repository:api'],
         repository: { branch: 'release', clean: true, base_clean: false, health: 'ok' },
       }),
       peer('trinity', {

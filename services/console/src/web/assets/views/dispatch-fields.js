@@ -1,6 +1,7 @@
 import { useResource } from '../lib/hooks.js';
 import { useSession } from '../lib/session.js';
 import { html, useId } from '../lib/vendor.js';
+import { repositoriesOf } from './dispatch.js';
 
 /** @typedef {import('./dispatch.js').Fields} Fields */
 
@@ -67,6 +68,9 @@ export function DispatchFields({ fields, faults, change, rows }) {
   const targets = [...known].map(
     (name) => /** @type {const} */ ([name, name === 'auto' ? 'whoever fits best' : name]),
   );
+  const repositories = new Set((fleet?.peers ?? []).flatMap(({ tools }) => repositoriesOf(tools)));
+  if (fields.repository !== '') repositories.add(fields.repository);
+  const choices = /** @type {const} */ ([['', "the worker's own"], ...asOptions([...repositories].sort())]);
   const input = { fields, change };
   return html`<${Input} ...${input} name="brief" label="Brief" rows=${rows} fault=${faults['brief']} hint="What is to be done, in words." />
     <div class="fields">
@@ -74,6 +78,12 @@ export function DispatchFields({ fields, faults, change, rows }) {
       <${Input} ...${input} name="deadline" label="Deadline in minutes" inputmode="numeric" fault=${faults['deadline']} hint="none, if empty" />
       <${Input} ...${input} name="priority" label="Priority" options=${PRIORITIES} />
       <${Input} ...${input} name="target" label="Peer" options=${targets} />
+      ${
+        repositories.size === 0
+          ? null
+          : html`<${Input} ...${input} name="repository" label="Repository" options=${choices} />
+      <${Input} ...${input} name="base" label="Branch to start from" fault=${faults['base']} hint="as configured, if empty" />`
+      }
       <${Input} ...${input} name="mcp" label="Required MCP servers" hint=${servers.size === 0 ? 'names, with commas' : `known: ${[...servers].sort().join(', ')}`} />
       <${Input} ...${input} name="capabilities" label="Required capabilities" hint="such as terminal, file" />
       <${Input} ...${input} name="minTier" label="Smallest tier" options=${TIERS} />

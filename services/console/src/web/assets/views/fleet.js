@@ -3,6 +3,7 @@ import { useNow, useResource } from '../lib/hooks.js';
 import { html } from '../lib/vendor.js';
 import { Ago, Bar, Figure, Health } from '../parts/basics.js';
 import { Empty, Loaded } from '../parts/notices.js';
+import { repositoriesOf } from './dispatch.js';
 import { RouteForm } from './fleet-route.js';
 
 /** @typedef {import('../../../http/fleet.ts').PeerRow} PeerRow */
@@ -76,6 +77,7 @@ function Peer({ peer }) {
   const now = useNow();
   const silent = isSilent(peer, now);
   const limit = peer.max_tasks;
+  const repositories = repositoriesOf(peer.tools);
   const queue =
     peer.queued_tasks === null
       ? ''
@@ -86,7 +88,7 @@ function Peer({ peer }) {
     <td class="wrap c-model" data-label="Model"><${Model} peer=${peer} /></td>
     <td class="c-bar" data-label="Load of its limit"><${Bar} label="Running" value=${peer.active_tasks} limit=${limit} quiet=${true} text=${limit === null ? whole(peer.active_tasks) : `${whole(peer.active_tasks)} / ${whole(limit)}`} /><span class="sub">${queue}</span></td>
     <td class="wrap c-mcp" data-label="MCP servers"><${Servers} mcp=${peer.mcp} tools=${peer.tools} /></td>
-    <td class="wrap c-repo" data-label="Repository">${peer.repository === null ? UNKNOWN : html`${peer.repository.branch}<span class="sub">${cleanWord(peer.repository)}${badWord(peer.repository.health)}</span>`}</td>
+    <td class="wrap c-repo" data-label="Repository">${peer.repository === null ? UNKNOWN : html`${peer.repository.branch}<span class="sub">${cleanWord(peer.repository)}${badWord(peer.repository.health)}</span>`}${repositories.length === 0 ? null : html`<span class="sub">${repositories.join(', ')}</span>`}</td>
     <td class="c-circuit" data-label="Circuit">${peer.circuit === null ? html`<span class="unknown" title="Known with a token that may read the orchestrator">${UNKNOWN}</span>` : html`<${Health} ok=${peer.circuit === 'closed'}>${peer.circuit}</${Health}>`}</td>
     <td class="num c-age" data-label="Announced"><${Ago} at=${peer.announced_at} suffix="" /></td>
   </tr>`;
@@ -116,4 +118,4 @@ const Servers = ({ mcp, tools }) =>
     mcp.length === 0
       ? UNKNOWN
       : html`<ul class="servers">${mcp.map(({ name, health }) => html`<li key=${name}><${Health} ok=${healthy(health)}>${name}</${Health}>${healthy(health) === false ? html`<span class="hidden">: ${health}</span>` : null}</li>`)}</ul>`
-  }<span class="sub" title=${tools.join(', ')}>${counted(tools.length, 'tool')}</span>`;
+  }<span class="sub" title=${tools.join(', ')}>${counted(tools.length - repositoriesOf(tools).length, 'tool')}</span>`;

@@ -17,9 +17,11 @@ export function keepDraft(given) {
 
 /** @param {unknown} value */
 const text = (value) => (typeof value === 'string' ? value : '');
-/** @param {unknown} value */
-const list = (value) =>
-  Array.isArray(value) ? value.filter((item) => typeof item === 'string').join(', ') : '';
+/** @param {unknown} value @param {readonly string[]} [without] */
+const list = (value, without = []) =>
+  Array.isArray(value)
+    ? value.filter((item) => typeof item === 'string' && !without.includes(item)).join(', ')
+    : '';
 
 /**
  * @param {import('../../../http/task-page.ts').TaskDocument} document Its event `submitted` has the requirements (docs/events.md).
@@ -30,6 +32,8 @@ export function keepTaskAgain({ task, timeline }, brief) {
     ({ type, profile, id }) => type === 'submitted' && profile === task.profile && id === task.id,
   );
   const data = submitted?.data ?? {};
+  const { name, base } = /** @type {Record<string, unknown>} */ (data['repository'] ?? {});
+  const repository = text(name);
   draft = {
     again: task.task_id,
     fields: {
@@ -37,8 +41,10 @@ export function keepTaskAgain({ task, timeline }, brief) {
       priority: task.priority ?? 'normal',
       budget: task.budget_tokens === null ? '' : String(task.budget_tokens),
       target: text(data['target']) || 'auto',
+      repository,
+      base: text(base),
       mcp: list(data['required_mcp']),
-      capabilities: list(data['required_capabilities']),
+      capabilities: list(data['required_capabilities'], [`repository:${repository}`]),
       minTier: text(data['min_tier']),
       minWindow: typeof data['min_context_window'] === 'number' ? String(data['min_context_window']) : '',
       // The form has no JSON schema, which `json` needs.
