@@ -5,7 +5,7 @@ import { DONE, type Script } from './scripts.ts';
 import type { TestProfile } from './test-profile.ts';
 
 export const DELIVERY = {
-  repository: null,
+  repository: 'web',
   branch: 'fleet/c',
   commit: 'c'.repeat(40),
   base: 'b'.repeat(40),

@@ -31,14 +31,14 @@ export const RepositoryName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be 1 to 63 letters, digits, ".", "_" or "-"');
 
+const BRANCH = 'must be the name of a branch, such as main or release/1.2';
+
 /** The name of a branch. Git refuses others, and reads some of them as options or patterns. */
 export const BranchName = z
   .string()
   .max(200)
-  .regex(
-    /^(?![-/.])(?!.*(?:\.\.|\/\/|@\{|\/\.|\.lock(?:\/|$)))[^\s~^:?*[\\\p{C}]+(?<![/.])$/u,
-    'must be the name of a branch, such as main or release/1.2',
-  );
+  .regex(/^(?![-/.])(?!.*(?:\.\.|\/\/|@\{|\/\.|\.lock(?:\/|$)))[^\s~^:?*[\\]+(?<![/.])$/u, BRANCH)
+  .refine((name) => !/\p{C}/u.test(name), BRANCH);
 
 const repository = z.looseObject({
   name: RepositoryName.describe('Name of a repository that the worker has in its configuration'),

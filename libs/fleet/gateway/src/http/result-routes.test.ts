@@ -20,8 +20,8 @@ import { profile } from '../../testing/profile.ts';
 import { CALLER, DONE, type Script, untilAborted } from '../../testing/scripts.ts';
 import { until } from '../../testing/without-memory.ts';
 
-const { branch, commit, base } = DELIVERY;
-const COMMITS = { contextId: 'c', branch, base, commit };
+const { repository, branch, commit, base } = DELIVERY;
+const COMMITS = { contextId: 'c', repository, branch, base, commit };
 const DIFF: ResultPart = { kind: 'diff', stat: false };
 
 /** A profile with a task that has ended, and the address of a part of its result. */

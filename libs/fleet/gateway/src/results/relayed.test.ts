@@ -11,8 +11,8 @@ import type { Script } from '../../testing/scripts.ts';
 import type { ProfileOptions, TestProfile } from '../../testing/test-profile.ts';
 import { until } from '../../testing/without-memory.ts';
 
-const { branch, commit, base } = DELIVERY;
-const COMMITS = { contextId: 'c', branch, base, commit };
+const { repository, branch, commit, base } = DELIVERY;
+const COMMITS = { contextId: 'c', repository, branch, base, commit };
 const DIFF: ResultPart = { kind: 'diff', stat: false };
 /** More than the buffers of two connections take. */
 const HUGE = 32 * 2 ** 20;
