@@ -41,6 +41,7 @@ export type {
   PrunedContexts,
   PruneOptions,
   RemovedContext,
+  TaskRepository,
   Workspace,
   Workspaces,
 } from './tree/workspace.ts';

@@ -1,3 +1,4 @@
+export { type Checkout, makeCheckout } from './checkout.ts';
 export { type Contexts, openTestContexts } from './contexts.ts';
 export { type Forge, startForge } from './forge.ts';
 export { type GitServer, startGitServer } from './git-server.ts';

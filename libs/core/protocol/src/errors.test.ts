@@ -22,6 +22,8 @@ const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   INTERNAL: [500, -32603, true],
   TASK_NOT_FOUND: [404, -32001, false],
   NO_RESULT: [404, -32001, false],
+  BUNDLE_REFUSED: [422, -32602, false],
+  BUNDLE_LACKS_COMMITS: [409, -32602, false],
   TASK_NOT_CANCELABLE: [409, -32002, false],
   PUSH_NOT_SUPPORTED: [400, -32003, false],
   UNSUPPORTED_OPERATION: [400, -32004, false],

@@ -21,6 +21,8 @@ export const ERRORS = {
   INTERNAL: { httpStatus: 500, jsonrpcCode: -32603, retryable: true },
   TASK_NOT_FOUND: { httpStatus: 404, jsonrpcCode: -32001, retryable: false },
   NO_RESULT: { httpStatus: 404, jsonrpcCode: -32001, retryable: false },
+  BUNDLE_REFUSED: { httpStatus: 422, jsonrpcCode: -32602, retryable: false },
+  BUNDLE_LACKS_COMMITS: { httpStatus: 409, jsonrpcCode: -32602, retryable: false },
   TASK_NOT_CANCELABLE: { httpStatus: 409, jsonrpcCode: -32002, retryable: false },
   PUSH_NOT_SUPPORTED: { httpStatus: 400, jsonrpcCode: -32003, retryable: false },
   UNSUPPORTED_OPERATION: { httpStatus: 400, jsonrpcCode: -32004, retryable: false },

@@ -8,7 +8,12 @@ import {
   type RunOutcome,
   taskFields,
 } from '@hermes-fleet/protocol/ports';
-import { type Workspace, WorkspaceRefused, type Workspaces } from '@hermes-fleet/workspace';
+import {
+  type TaskRepository,
+  type Workspace,
+  WorkspaceRefused,
+  type Workspaces,
+} from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config-yaml.ts';
 import { isDeep } from '../guards/evidence.ts';
 import type { FileLimits } from '../inbox/read-files.ts';
@@ -71,7 +76,7 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
       const saved = context.checkpoint.load();
       const ending = AbortSignal.any([context.signal, context.stopping]);
       const opened = await openTraced({ task, tracing }, workspaces, {
-        repository: task.dispatch.task.repository,
+        repository: repositoryOf(task),
         resumes: saved !== undefined,
         signal: ending,
         onSetUp: (state) => context.reportEvent({ type: 'progress', data: { set_up: state } }),
@@ -290,6 +295,9 @@ function refusalIn(error: unknown): { readonly refused: readonly Unmet[] } {
   if (error instanceof WorkspaceRefused) return { refused: error.unmet };
   throw error;
 }
+
+const repositoryOf = ({ dispatch: { task } }: AdmittedTask): TaskRepository | undefined =>
+  task.repository && { name: task.repository.name, base: task.repository.base };
 
 /** True when the profile is stopping, so that its next start resumes the run. */
 function resumesLater({ signal, stopping }: RunContext, error: unknown): boolean {

@@ -75,6 +75,17 @@ export async function makeSharedDirectory(
   if (isRoot() || uid === process.getuid?.()) await chmod(path, 0o2770);
 }
 
+/** Lets commands of `user`, and of no other, pass through a directory of the gateway. */
+export async function passDirectoryTo(
+  path: string,
+  otherUser: boolean,
+  user: CommandUser = COMMAND_USER,
+): Promise<void> {
+  if (!otherUser) return;
+  await chown(path, -1, user.gid);
+  await chmod(path, 0o710);
+}
+
 /** Lets commands of `user` write to a file or directory that the gateway has just made in the workspace. */
 export async function shareHandle(
   handle: FileHandle,

@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '@hermes-fleet/protocol/ports';
-import type { Confinement } from '../confinement/confinement.ts';
+import type { CommandUser } from '../confinement/command-user.ts';
+import { type Confinement, passDirectoryTo } from '../confinement/confinement.ts';
 import { createCommittedFiles } from '../git/committed-files.ts';
 import { type Git, linesOf } from '../git/git.ts';
 import { BASES, baseRef, type Origin } from './origin.ts';
@@ -11,6 +12,8 @@ export type Base = Awaited<ReturnType<typeof openBase>>;
 
 export interface BaseOptions {
   readonly dir: string;
+  /** The folder around `dir`, where one context alone uses the base: nobody but its user passes through it. */
+  readonly privateIn?: string | undefined;
   readonly git: Git;
   readonly confinement: Confinement;
   readonly log: Log;
@@ -32,6 +35,11 @@ export async function openBase(options: BaseOptions, originOf: OriginOf) {
     ...origin,
     /** The object folder. */
     objects: store.objects,
+    /** Gives a base that one context alone uses to the user of its commands, undefined where all commands have one user. */
+    async giveTo(user: CommandUser | undefined): Promise<void> {
+      const { privateIn, confinement } = options;
+      if (privateIn !== undefined) await passDirectoryTo(privateIn, confinement.otherUser, user);
+    },
     /** True when the base still has a commit that a context started from. */
     has: (commit: string) => git.ask(place, ['cat-file', '-e', `${commit}^{commit}`]),
     /** The files of a commit that is there. */

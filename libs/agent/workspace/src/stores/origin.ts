@@ -1,7 +1,9 @@
-import type { RepoState } from '@hermes-fleet/protocol/ports';
+import type { RepoState, ResultContent } from '@hermes-fleet/protocol/ports';
 
 /** Where a context starts, and how long that may take. */
 export interface Starting {
+  /** A commit of the caller's checkout, and how the bundles are opened that bring it and what it builds on. */
+  readonly checkout?: { readonly commit: string; open(commit: string): Promise<ResultContent> } | undefined;
   /** The branch, where the origin has more than one; undefined: the one that is configured. */
   readonly branch?: string | undefined;
   readonly signal?: AbortSignal | undefined;

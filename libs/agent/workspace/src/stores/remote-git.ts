@@ -76,12 +76,13 @@ const noBranch = (remote: Remote, branch: string): RemoteFault => ({
   isAway: false,
 });
 
-/** Reads the output of a git command that failed at a remote. It is text of the remote in part. */
+/** Reads the output of a git command that asked a remote for a branch or a commit, and failed. It is text of the remote in part. */
 export function faultOf(remote: Remote, branch: string, { stderr, killed }: CommandResult): RemoteFault {
   const { url, tokenName } = remote;
   const gone = (detail: string): RemoteFault => ({ detail: `${url} ${detail}`, isAway: false });
   const status = /The requested URL returned error: (\d{3})/.exec(stderr)?.[1] ?? '';
   if (/couldn't find remote ref/.test(stderr)) return noBranch(remote, branch);
+  if (/not our ref|unadvertised object/.test(stderr)) return gone(`does not give ${branch}`);
   const isRefused = /Authentication failed|could not read (?:Username|Password)/.test(stderr);
   if (isRefused || ['401', '403'].includes(status))
     return gone(

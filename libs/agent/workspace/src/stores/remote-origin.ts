@@ -141,7 +141,7 @@ export async function remoteOrigin(
   }
 }
 
-const QUIET = [
+export const QUIET = [
   '-q',
   '--no-tags',
   '--no-recurse-submodules',
@@ -156,7 +156,7 @@ const refOf = (branch: string): string => FETCHED + hashOf(branch);
 const timeFile = ({ dir }: Store, branch: string): string => join(dir, `fetched-${hashOf(branch)}`);
 
 /** A fetch that was killed leaves a lock, and parts of a pack. Nothing else fetches into the store. */
-async function removeLeftovers({ dir, objects }: Store): Promise<void> {
+export async function removeLeftovers({ dir, objects }: Store): Promise<void> {
   await rm(join(dir, 'shallow.lock'), { force: true });
   const packs = join(objects, 'pack');
   for (const name of await readdir(packs))

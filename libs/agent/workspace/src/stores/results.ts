@@ -10,7 +10,7 @@ import { type LfsFiles, lfsFiles } from './lfs-files.ts';
 import { receivePack } from './pack-file.ts';
 import { examine, type TasksPack } from './quarantine.ts';
 import { createRepacking } from './repack.ts';
-import { type CommitSettings, commitFilesOf, type ResultCommit } from './result-commit.ts';
+import { authorEnv, type CommitSettings, commitFilesOf, type ResultCommit } from './result-commit.ts';
 import { baseRef, branchRef, createResultRefs } from './result-refs.ts';
 import { isBroken, openStore, passing, readShallow, setShallow } from './store.ts';
 
@@ -125,6 +125,24 @@ export async function openResults(options: {
       };
     },
     embedded: (from: string, to: string) => embedded(store.place, from, to),
+    isAncestor: (commit: string, of: string) =>
+      git.ask(store.place, ['merge-base', '--is-ancestor', commit, of]),
+    /** Merges two commits without a tree of files. Resolves with the commit, or with the paths that conflict. Throws INTERNAL. */
+    async merge(ours: string, theirs: string, message: string): Promise<{ commit: string } | string[]> {
+      const args = ['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, theirs];
+      const merged = await git.exec(store.place, args);
+      const [tree = '', ...paths] = merged.stdout.split('\0').filter((part) => part !== '');
+      if (merged.exitCode === CONFLICTS) return paths;
+      if (merged.exitCode !== 0) {
+        log.error({ ours, theirs, ...failureOf(merged) }, 'git cannot merge a newer commit into a result');
+        throw new FleetError('INTERNAL', 'a newer commit cannot be merged; the log has git’s output');
+      }
+      const place = { ...store.place, env: authorEnv(commits) };
+      const made = await git.run(place, ['commit-tree', tree, '-p', ours, '-p', theirs, '-m', message]);
+      return { commit: made.trim() };
+    },
+    /** Makes a commit the result of a context, which is then based on another commit of the base. */
+    moveTo: (name: string, commit: string, base: string) => record(name, commit, base),
     /** Writes the history of a result that the base lacks to a new file. */
     async give(file: string, commit: string, base: string): Promise<void> {
       const { result } = await receivePack(git, store.place, { text: PACK, args: [commit, base] }, { file });
@@ -147,6 +165,8 @@ export async function openResults(options: {
   };
 }
 
+/** The exit code of `git merge-tree` for a merge with conflicts. */
+const CONFLICTS = 1;
 const SET_BOTH = `printf 'update %s %s\\n' "$@" | git update-ref --stdin`;
 /** Prints paths, up to one more than `MAX_EMBEDDED`, and a last line when there are no more. */
 const EMBEDDED = `{ git diff-tree -r --no-renames "$1" "$2" && echo whole; } |

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { CommandUser } from '../confinement/command-user.ts';
 import {
   type Confinement,
   makePassableDirectory,
@@ -14,6 +15,8 @@ import type { OpenTree } from './workspace.ts';
 export interface ContextPlace extends OpenTree {
   readonly tmp: string;
   readonly home: string;
+  /** The context's own user, if it has one. */
+  readonly user: CommandUser | undefined;
   /** Makes the folders. */
   make(): Promise<void>;
 }
@@ -25,7 +28,7 @@ export interface ContextPlace extends OpenTree {
 export async function openContextPlace(
   context: string,
   confinement: Confinement,
-  base: Pick<Base, 'objects'>,
+  base: Pick<Base, 'objects' | 'giveTo'>,
   parts: Pick<Ownership, 'clock' | 'log'>,
 ): Promise<ContextPlace> {
   const { otherUser, users } = confinement;
@@ -37,12 +40,14 @@ export async function openContextPlace(
     confinement.wrap(command, args, { ...reach, proxy });
   await using opening = new AsyncDisposableStack();
   opening.defer(async () => lease?.release());
+  await base.giveTo(user);
   await ownFolders(context, [dir, tmp, home], { otherUser, user, ...parts });
   const opened = opening.move();
   return {
     dir,
     tmp,
     home,
+    user,
     files: anchoredFiles(dir, otherUser, user),
     wrap,
     async make() {

@@ -4,9 +4,15 @@ import { parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { unlessAbsent } from '../process/system-error.ts';
 
-const RecordSchema = z.object({ name: z.string(), branch: z.string() });
+const RecordSchema = z.union([
+  z.object({ name: z.string(), branch: z.string() }),
+  z.object({ isCheckout: z.literal(true), name: z.string().optional() }),
+]);
 
-/** The configured repository that a context works on, and the branch that it started from. */
+/**
+ * What a context works on: a configured repository, with the branch that it started from; or a checkout of its caller, with the
+ * configured repository that has the rest of its history, if one has.
+ */
 export type ContextRepository = z.output<typeof RecordSchema>;
 
 const fileOf = (context: string): string => join(context, 'repository');
@@ -15,7 +21,7 @@ const fileOf = (context: string): string => join(context, 'repository');
 export const recordRepository = (context: string, repository: ContextRepository): Promise<void> =>
   writeFile(fileOf(context), JSON.stringify(repository));
 
-/** Undefined for a context without a configured repository; `unknown` when a power cut has emptied the file. */
+/** Undefined for a context that works on the repository of the profile; `unknown` when a power cut has emptied the file. */
 export async function readRepository(context: string): Promise<ContextRepository | 'unknown' | undefined> {
   const text = await readFile(fileOf(context), 'utf8').catch(unlessAbsent);
   if (text === undefined) return undefined;

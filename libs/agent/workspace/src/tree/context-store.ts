@@ -39,25 +39,30 @@ export function createContextStore(options: ContextStoreOptions): ContextStore {
   return {
     async remove(contextId, { results: unmerged, release, signal }) {
       const name = contextName(contextId);
-      const repositories = await options.repositories();
+      const { all, checkouts, checkout, forgetCheckout } = options.repositories;
+      const own = (await checkouts()).includes(name) ? [await checkout(name)] : [];
+      const repositories = [...(await all()), ...own];
       // An earlier context of this name may have left a result in another repository.
       const settled = await uses.exclusively(name, signal, async () => {
         await release?.();
         await setAside(contexts, name);
-        return Promise.all(repositories.map((each) => settle(name, unmerged, each)));
+        const all = await Promise.all(repositories.map((each) => settle(name, unmerged, each)));
+        if (all.at(-1) !== 'kept') for (const _ of own) await forgetCheckout(name);
+        return all;
       });
       const files = await parts.removeAllAside(name, signal);
-      for (const { results } of repositories) await results.pruneInTurn();
+      for (const { results } of await all()) await results.pruneInTurn();
       return { files, result: RESULTS.find((result) => settled.includes(result)) ?? 'none' };
     },
     prune: (pruning) => pruneContexts(parts, pruning),
     async held() {
       // A result is recorded before its context goes, so the contexts are read first.
       const stored = new Set(await contextNames(contexts));
-      const refs = await Promise.all((await options.repositories()).map(({ results }) => results.all()));
+      const checkouts = new Set(await options.repositories.checkouts());
+      const refs = await Promise.all((await options.repositories.all()).map(({ results }) => results.all()));
       return (contextId) => {
         const name = contextName(contextId);
-        return stored.has(name) || refs.some((each) => each.has(name));
+        return stored.has(name) || checkouts.has(name) || refs.some((each) => each.has(name));
       };
     },
   };

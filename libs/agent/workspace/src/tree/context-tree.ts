@@ -11,14 +11,16 @@ import type { Start } from '../stores/origin.ts';
 import { RefusedPack } from '../stores/quarantine.ts';
 import { branchOf } from '../stores/result-refs.ts';
 import type { Results } from '../stores/results.ts';
-import { READY, readBase } from './context-folder.ts';
+import { READY } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place.ts';
 import { leftBehind, notFollowed, notSigned, staleBase, tooLarge } from './left-work.ts';
+import { moveOn } from './move-on.ts';
 import { forgetRefusal, readRefusal, recordRefused, toldOf } from './refusal.ts';
 import { type SavedPack, type SavedWork, savePack } from './save-pack.ts';
 import type { SavedTrees } from './saved-trees.ts';
 import { RESUME } from './scripts.ts';
+import { type Standing, standing } from './standing.ts';
 import { buildRepository, takeCommit } from './tree-repository.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -33,6 +35,8 @@ export interface ContextTreeOptions {
   readonly saved: SavedTrees;
   /** Brings the commit that a new context starts from. */
   start(): Promise<Start>;
+  /** A commit of the base that the tree is to have before a task begins; undefined: as it is. */
+  readonly onto?: string | undefined;
   /** Prepares a new tree of the commit for work. */
   prepare(place: ContextPlace, commit: string): Promise<void>;
   readonly git: Git;
@@ -48,7 +52,7 @@ export interface ContextTreeOptions {
 export async function openContextTree(options: ContextTreeOptions): Promise<Workspace> {
   const [place, origin] = await Promise.allSettled([
     openContextPlace(options.dir, options.confinement, options.base, options),
-    originOf(options),
+    standing(options),
   ]);
   if (place.status === 'rejected') throw place.reason;
   try {
@@ -60,27 +64,9 @@ export async function openContextTree(options: ContextTreeOptions): Promise<Work
   }
 }
 
-interface Origin {
-  /** False when the tree has to be set up. */
-  readonly begun: boolean;
-  /** The commit of the base that the context started from. */
-  readonly from: string;
-  /** The last commit that the gateway has taken over. */
-  readonly tip: string;
-  /** Why `from` may not be the newest commit of its branch. */
-  readonly stale?: string | undefined;
-}
-
-async function originOf({ dir, name, results, start }: ContextTreeOptions): Promise<Origin> {
-  const [begun, refs] = await Promise.all([readBase(dir), results.refs(name)]);
-  const known = begun ?? refs.base;
-  const { commit: from, stale } = known === undefined ? await start() : { commit: known };
-  return { begun: begun !== undefined, from, tip: refs.tip ?? from, stale };
-}
-
 async function openIn(
   opened: ContextPlace,
-  { begun, ...origin }: Origin,
+  { begun, ...origin }: Standing,
   options: ContextTreeOptions,
 ): Promise<Workspace> {
   const { name, git, base, results, log } = options;
@@ -220,7 +206,7 @@ async function openIn(
     clean = !complete;
     await writeFile(ready, from);
   }
-  const started = base.files(from);
+  const started = base.files(options.onto ?? from);
   return {
     dir,
     branch,
@@ -242,6 +228,16 @@ async function openIn(
         // The record of a refusal names refused work.
         if (paths.length > 0 && earlier === undefined) behind.push(leftBehind(paths));
         if (!taken) earlier ??= await readRefusal(options.dir);
+      }
+      if (options.onto !== undefined) {
+        const moved = await moveOn(repository, { name, tip, onto: options.onto });
+        if ('refused' in moved) return moved;
+        if (moved.tip !== tip) {
+          tip = moved.tip;
+          known = tip;
+          from = options.onto;
+          await writeFile(ready, from);
+        }
       }
       began = tip;
       return { base: tip };

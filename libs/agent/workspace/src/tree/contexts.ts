@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { shownName } from '@hermes-fleet/protocol';
-import type { TaskResults } from '@hermes-fleet/protocol/ports';
+import type { ResultCommits, TaskResults } from '@hermes-fleet/protocol/ports';
 import { isThere } from '../process/system-error.ts';
 import { contextName } from '../stores/context-name.ts';
+import type { Start } from '../stores/origin.ts';
 import { createTaskResults } from '../stores/task-results.ts';
 import { refusedRepository } from '../stores/workspace-refused.ts';
 import { contextNames, markUsed, readBase } from './context-folder.ts';
@@ -19,7 +20,7 @@ import {
 } from './repositories.ts';
 import { createSavedTrees } from './saved-trees.ts';
 import { readSetUp, recordSetUp, toMend } from './set-up-report.ts';
-import type { Opening, Workspaces } from './workspace.ts';
+import type { TaskRepository, Workspaces } from './workspace.ts';
 
 const UNMARKED = 'the time of the last use of a context cannot be recorded';
 
@@ -42,15 +43,22 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
       const dir = join(contexts, name);
       await using opening = new AsyncDisposableStack();
       opening.use(await uses.use(name, 'task', options.signal));
-      const { repository, record } = await repositoryOf(dir, options.repository, repositories);
+      const { repository, record } = await repositoryOf(contexts, name, options.repository, repositories);
       const { problem } = record === undefined ? {} : await repository.state();
       if (record !== undefined && problem !== undefined)
-        throw refusedRepository(record.name, `repository ${record.name}: ${problem}`, true);
+        throw refusedRepository(record.name ?? 'bundle', problem, true);
       const { base, results, setUps } = repository;
+      const { base: commit, bundle } = options.repository ?? {};
+      const checkout = bundle && commit !== undefined ? { commit, open: bundle } : undefined;
+      const start = (): Promise<Start> => base.start({ ...options, ...branchOf(record), checkout });
+      // A further task may bring a newer commit.
+      const onto = checkout === undefined ? undefined : (await start()).commit;
       const prepare = async (place: ContextPlace, commit: string): Promise<void> => {
         if (record !== undefined) await recordRepository(dir, record);
         if (setUps === undefined) return;
         const failure = await setUps.apply(place, commit, options);
+        // A set-up has a user of its own.
+        await base.giveTo(place.user);
         await recordSetUp(dir, { commands: setUps.commands, failure });
       };
       const workspace = await openContextTree({
@@ -61,7 +69,8 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
         base,
         results,
         saved,
-        start: () => base.start({ ...options, branch: record?.branch }),
+        start,
+        onto,
         prepare,
       });
       opening.defer(() =>
@@ -92,7 +101,7 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
           opening.use(await uses.use(name, 'look'));
           const dir = join(contexts, name);
           if (!(await isThere(dir))) return undefined;
-          const { base } = await ofContext(dir, repositories);
+          const { base } = await ofContext(contexts, name, repositories);
           const place = opening.use(await openContextPlace(dir, confinement, base, parts));
           const opened = opening.move();
           return { ...place, [Symbol.asyncDispose]: () => opened.disposeAsync() };
@@ -102,39 +111,65 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
     contexts: createContextStore({
       ...parts,
       uses,
-      repositories: repositories.all,
+      repositories: {
+        ...repositories,
+        // A crash may have left an empty one, in which nothing is.
+        checkout: (name) => repositories.checkout(name),
+      },
     }),
     results: resultsOf(repositories, parts),
   };
 }
 
 /** The repository of a context that is there. */
-async function ofContext(dir: string, { main, named }: Repositories): Promise<Repository> {
-  const record = await readRepository(dir);
-  return record === undefined || record === 'unknown' ? main : named(record.name);
+async function ofContext(contexts: string, name: string, repositories: Repositories): Promise<Repository> {
+  const record = await readRepository(join(contexts, name));
+  return record === undefined || record === 'unknown'
+    ? repositories.main
+    : ofRecord(name, record, repositories);
 }
+
+const ofRecord = (context: string, record: ContextRepository, repositories: Repositories) =>
+  'isCheckout' in record ? repositories.checkout(context, record.name) : repositories.named(record.name);
 
 /** The repository of a task: that of its context, which must be the one that the task names, if it names one. */
 async function repositoryOf(
-  dir: string,
-  asked: Opening['repository'],
+  contexts: string,
+  context: string,
+  asked: TaskRepository | undefined,
   repositories: Repositories,
 ): Promise<Found> {
-  const record = await readRepository(dir);
-  if (record !== undefined && record !== 'unknown') {
-    const { name, branch } = record;
-    if (asked !== undefined && asked.name !== name) throw elsewhere(asked.name, `on repository ${name}`);
-    if (asked?.base !== undefined && asked.base !== branch) throw elsewhere(name, `from branch ${branch}`);
-    return { repository: await repositories.named(name), record };
-  }
-  if (asked === undefined) return { repository: repositories.main, record: undefined };
-  if (record === undefined && (await readBase(dir)) !== undefined)
-    throw elsewhere(asked.name, 'without a named repository');
-  const { repository, base } = await repositories.configured(asked.name);
-  return { repository, record: { name: asked.name, branch: asked.base ?? base } };
+  const dir = join(contexts, context);
+  const known = await readRepository(dir);
+  const record = known === undefined || known === 'unknown' ? undefined : known;
+  if (asked !== undefined && record !== undefined) sameOrRefused(asked, record);
+  if (record !== undefined) return { repository: await ofRecord(context, record, repositories), record };
+  if (asked === undefined) return { repository: repositories.main, record };
+  if (known === undefined && (await readBase(dir)) !== undefined)
+    throw elsewhere(asked, 'without a named repository');
+  const begun = recordOf(asked, repositories);
+  return { repository: await ofRecord(context, begun, repositories), record: begun };
 }
 
-const elsewhere = (name: string, began: string) =>
+function recordOf({ name, base, bundle }: TaskRepository, { configured }: Repositories): ContextRepository {
+  const remote = name === undefined ? undefined : configured(name);
+  if (bundle !== undefined || remote === undefined) return { isCheckout: true, name };
+  return { name: remote.name, branch: base ?? remote.base };
+}
+
+function sameOrRefused(asked: TaskRepository, record: ContextRepository): void {
+  const isCheckout = 'isCheckout' in record;
+  const began = `${isCheckout ? 'on a checkout' : 'on repository'} ${record.name ?? ''}`.trimEnd();
+  if (asked.name !== record.name || (asked.bundle !== undefined) !== isCheckout)
+    throw elsewhere(asked, began);
+  if (!isCheckout && asked.base !== undefined && asked.base !== record.branch)
+    throw elsewhere(asked, `from branch ${record.branch}`);
+}
+
+const branchOf = (record: ContextRepository | undefined): { branch?: string } =>
+  record === undefined || 'isCheckout' in record ? {} : { branch: record.branch };
+
+const elsewhere = ({ name = 'bundle' }: TaskRepository, began: string) =>
   refusedRepository(
     name,
     `the context began ${shownName(began, 200)}, and works on one repository: start a new context for another`,
@@ -160,7 +195,12 @@ function resultsOf(repositories: Repositories, parts: RepositoriesOptions): Task
     readers.set(repository, reader);
     return reader;
   }
-  async function holder({ repository, commit }: { repository: string | null; commit: string }) {
+  async function holder({ contextId, repository, commit }: ResultCommits): Promise<TaskResults> {
+    const context = contextName(contextId);
+    if ((await repositories.checkouts()).includes(context)) {
+      const checkout = await repositories.checkout(context);
+      if (await checkout.results.has(commit)) return readerOf(checkout);
+    }
     for (const each of await all())
       if (each.name === repository && each !== main && (await each.results.has(commit)))
         return readerOf(each);

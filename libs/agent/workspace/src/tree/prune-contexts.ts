@@ -41,14 +41,17 @@ export async function pruneContexts(parts: Removing, options: PruneOptions): Pro
   }
   const names = await contextNames(contexts);
   const stored = new Set(names);
-  const held = await Promise.all((await parts.repositories()).map((each) => heldBy(each, stored, log)));
+  const { all, checkouts, checkout } = parts.repositories;
+  const withCheckout = await checkouts();
+  const repositories = [...(await all()), ...(await Promise.all(withCheckout.map(checkout)))];
+  const held = await Promise.all(repositories.map((each) => heldBy(each, stored, log)));
   const old: StoredContext[] = [];
   for (const name of names) {
     const context = await readContext(contexts, name);
     if (context !== undefined && context.usedAt < options.unusedBefore) old.push(context);
   }
-  const all = new Set([...old.map(({ name }) => name), ...held.flatMap(({ alone }) => alone)]);
-  const needed = await withTasks(all, options);
+  const candidates = [...old.map(({ name }) => name), ...held.flatMap(({ alone }) => alone), ...withCheckout];
+  const needed = await withTasks(new Set(candidates), options);
 
   let removed = 0;
   for (const { name } of old.filter((context) => !needed.has(context.name)))
@@ -67,7 +70,19 @@ export async function pruneContexts(parts: Removing, options: PruneOptions): Pro
     await repository.results.prune();
     await repository.base.tidy(() => startedFrom(contexts, repository));
   }
+  for (const name of withCheckout.filter((other) => !needed.has(other)))
+    await attempt(() => forgetEmpty(name, parts), { checkout: name });
   return { contexts: removed, results: deleted };
+}
+
+/** Removes a checkout whose context and results are gone. */
+async function forgetEmpty(name: string, { contexts, uses, repositories }: Removing): Promise<boolean> {
+  return uses.exclusively(name, undefined, async () => {
+    const { results } = await repositories.checkout(name);
+    if ((await readContext(contexts, name)) !== undefined || (await results.all()).size > 0) return false;
+    await repositories.forgetCheckout(name);
+    return true;
+  });
 }
 
 /** What a repository has of contexts. */

@@ -19,8 +19,15 @@ export interface ContextStoreOptions {
   /** The folder with the contexts. */
   readonly contexts: string;
   readonly uses: ContextUses;
-  /** All repositories that have stores. */
-  repositories(): Promise<readonly HeldRepository[]>;
+  readonly repositories: {
+    /** All but checkouts. */
+    all(): Promise<readonly HeldRepository[]>;
+    /** The names of the contexts that have a checkout. */
+    checkouts(): Promise<readonly string[]>;
+    checkout(context: string): Promise<HeldRepository>;
+    /** Removes the checkout of a context that is gone, and its results. */
+    forgetCheckout(context: string): Promise<void>;
+  };
   readonly confinement: Confinement;
   readonly clock: Clock;
   readonly log: Log;

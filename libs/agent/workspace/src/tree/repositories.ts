@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, readdir, realpath, rename } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import type { Git } from '../git/git.ts';
 import { unlessAbsent } from '../process/system-error.ts';
 import { type Base, type OriginOf, openBase, ownOrigin } from '../stores/base.ts';
+import { checkoutOrigin } from '../stores/checkout-origin.ts';
 import { cloneOrigin, openSource } from '../stores/clone-origin.ts';
 import type { Remote } from '../stores/remote.ts';
 import { remoteOrigin } from '../stores/remote-origin.ts';
@@ -49,24 +50,42 @@ export interface RepositoriesOptions {
   readonly log: Log;
 }
 
+interface Stores {
+  readonly dir: string;
+  /** For results. */
+  readonly name: string | null;
+  readonly originOf: OriginOf;
+  readonly setUp: SetUpCommands | undefined;
+  /** Only one context uses them. */
+  readonly isPrivate?: boolean;
+}
+
 export type Repositories = Awaited<ReturnType<typeof openRepositories>>;
 
 /**
  * Opens the repositories of a workspace: the user's or the profile's own, whose stores are in `root`, and those that are configured by
  * name, whose stores are in `root/repos/<name>` and are opened on first use. One that is not configured any more stays for its contexts
- * and results.
+ * and results. A checkout of a caller has stores of its own for each context, in `root/checkouts/<context>`: what commands of other contexts
+ * borrow from has nothing of it.
  */
 export async function openRepositories(options: RepositoriesOptions) {
   const { root, clock, log, confinement } = options;
   const repos = join(root, 'repos');
+  const checkouts = join(root, 'checkouts');
   const remotes = new Map((options.repositories ?? []).map((remote) => [remote.name, remote]));
   const opened = new Map<string, Promise<Repository>>();
   const running = new Set<string>();
 
-  async function openStores(
+  async function openStores({ dir, name, originOf, setUp, isPrivate }: Stores): Promise<Repository> {
+    const privateIn = isPrivate ? dir : undefined;
+    const base = await openBase({ ...options, dir: join(dir, 'base.git'), privateIn }, originOf);
+    return openBeside(base, dir, name, setUp);
+  }
+
+  async function openBeside(
+    base: Base,
     dir: string,
     name: string | null,
-    base: Base,
     commands: SetUpCommands | undefined,
   ): Promise<Repository> {
     const results = await openResults({ ...options, dir: join(dir, 'results.git'), base });
@@ -83,43 +102,77 @@ export async function openRepositories(options: RepositoriesOptions) {
     return { name, base, results, setUps, state: read };
   }
 
-  async function openNamed(name: string): Promise<Repository> {
-    const dir = join(repos, name);
-    for (const folder of [repos, dir]) await makePassableDirectory(folder, confinement.otherUser);
-    const remote = remotes.get(name);
-    const originOf: OriginOf = (git, store) =>
-      remote === undefined ? ownOrigin(git, store) : remoteOrigin(git, store, remote, { clock, log });
-    const base = await openBase({ ...options, dir: join(dir, 'base.git') }, originOf);
-    return openStores(dir, name, base, remote?.setUp);
+  async function openIn(parent: string, folder: string, part: Omit<Stores, 'dir'>): Promise<Repository> {
+    const dir = join(parent, folder);
+    await makePassableDirectory(parent, confinement.otherUser);
+    if (part.isPrivate) await mkdir(dir, { recursive: true, mode: 0o700 });
+    else await makePassableDirectory(dir, confinement.otherUser);
+    return openStores({ dir, ...part });
   }
 
-  function named(name: string): Promise<Repository> {
-    const known = opened.get(name);
+  /** Opens stores once, until that fails or they are forgotten. */
+  function once(key: string, open: () => Promise<Repository>): Promise<Repository> {
+    const known = opened.get(key);
     if (known !== undefined) return known;
-    const opening = openNamed(name);
-    opened.set(name, opening);
-    opening.catch(() => opened.delete(name));
+    const opening = open();
+    opened.set(key, opening);
+    opening.catch(() => opened.delete(key));
     return opening;
   }
 
-  const main = await openStores(root, nameOf(options), await openMainBase(options), options.setUp);
+  function named(name: string): Promise<Repository> {
+    const remote = remotes.get(name);
+    const originOf: OriginOf = (git, store) =>
+      remote === undefined ? ownOrigin(git, store) : remoteOrigin(git, store, remote, { clock, log });
+    return once(join(repos, name), () => openIn(repos, name, { name, originOf, setUp: remote?.setUp }));
+  }
+
+  /** The configured repository of this name. Throws WorkspaceRefused when there is none. */
+  function configured(name: string): RemoteRepository {
+    const remote = remotes.get(name);
+    if (remote !== undefined) return remote;
+    throw refusedRepository(name, `repository ${name} is not in workspace.repositories here`, false);
+  }
+
+  const main = await openBeside(await openMainBase(options), root, nameOf(options), options.setUp);
+  const foldersIn = async (parent: string): Promise<string[]> =>
+    (await readdir(parent).catch(unlessAbsent)) ?? [];
   return {
     /** The user's repository, or the profile's own. */
     main,
-    /** A configured repository, for a new context. Throws WorkspaceRefused when there is none of this name. */
-    configured: async (name: string): Promise<{ readonly repository: Repository; readonly base: string }> => {
-      const remote = remotes.get(name);
-      if (remote === undefined)
-        throw refusedRepository(name, `repository ${name} is not in workspace.repositories here`, false);
-      return { repository: await named(name), base: remote.base };
-    },
-    /** A repository of which the workspace has contexts or results, configured or not. */
+    /** Throws WorkspaceRefused when there is none of this name. */
+    configured,
+    /** A repository that is configured, or was. */
     named,
-    /** All repositories that have stores. */
-    async all(): Promise<Repository[]> {
-      const names = (await readdir(repos).catch(unlessAbsent)) ?? [];
-      return [main, ...(await Promise.all(names.map(named)))];
+    /** The checkout of a context's caller. `name`, that of the configured repository with the rest of its history, is kept. */
+    async checkout(context: string, name?: string): Promise<Repository> {
+      const dir = join(checkouts, context);
+      const file = join(dir, 'name');
+      const known = await opened.get(dir);
+      // A crash may have come between the folder and its name.
+      if (name !== undefined && known?.name === null) opened.delete(dir);
+      return once(dir, async () => {
+        const kept = name ?? (await readFile(file, 'utf8').catch(unlessAbsent)) ?? '';
+        const remote = remotes.get(kept);
+        const originOf: OriginOf = (git, store) => checkoutOrigin(git, store, { remote, clock, log });
+        const part = { name: kept || null, originOf, setUp: remote?.setUp, isPrivate: true };
+        const made = await openIn(checkouts, context, part);
+        await writeFile(file, kept);
+        return made;
+      });
     },
+    /** The names of the contexts that have a checkout. */
+    checkouts: () => foldersIn(checkouts),
+    /** Removes the checkout of a context that is gone, and its results. */
+    async forgetCheckout(context: string): Promise<void> {
+      opened.delete(join(checkouts, context));
+      await rm(join(checkouts, context), { recursive: true, force: true });
+    },
+    /** All repositories but checkouts. */
+    all: async (): Promise<Repository[]> => [
+      main,
+      ...(await Promise.all((await foldersIn(repos)).map(named))),
+    ],
   };
 }
 

@@ -117,6 +117,16 @@ fi
 { has "$1" && has "$1^{tree}"; } || exit ${LACKS}
 git update-ref -m 'commit of the result' HEAD "$1"`;
 
+/**
+ * Takes a newer commit into the tree, whose files the last commit has, but for ignored ones; a file in the way stays, and nothing is
+ * taken. Arguments: the commit, and `pack` if standard input is a pack of what the base lacks.
+ */
+export const MOVE_ON = `set -e
+if [ "$2" ]; then git index-pack --stdin >/dev/null; fi
+git update-index -q --refresh || :
+git read-tree -m -u HEAD "$1"
+git update-ref -m 'newer commit of the checkout' HEAD "$1"`;
+
 /** Up to here, the names of changed files are given to `git add`, which compares each of them with each file of the tree. */
 const MAX_NAMES_BYTES = 16 * 1024;
 

@@ -1,5 +1,5 @@
 import type { Delivery, Unmet } from '@hermes-fleet/protocol/handshake';
-import type { RepoState, TaskResults } from '@hermes-fleet/protocol/ports';
+import type { RepoState, ResultContent, TaskResults } from '@hermes-fleet/protocol/ports';
 import type { ProxyFiles } from '../confinement/confinement.ts';
 import type { AnchoredFiles } from '../files/anchored-path.ts';
 import type { Uncommitted } from '../git/add-all.ts';
@@ -63,9 +63,19 @@ export interface Workspace extends OpenTree {
   diffSince(base: string, maxChars: number): Promise<string>;
 }
 
+/** The repository that a task names. */
+export interface TaskRepository {
+  /** That is configured. */
+  readonly name?: string | undefined;
+  /** A branch of it; with `bundle`, the commit of the checkout that the task starts from. */
+  readonly base?: string | undefined;
+  /** Opens the bundle that brings a commit of the caller's checkout. Throws as `BundleSource`. */
+  readonly bundle?: ((commit: string) => Promise<ResultContent>) | undefined;
+}
+
 export interface Opening {
-  /** The configured repository of the task, and its base; undefined: that of `WorkspacesOptions.path`, or the profile's own. */
-  readonly repository?: { readonly name: string; readonly base?: string | undefined } | undefined;
+  /** The repository of the task; undefined: that of `WorkspacesOptions.path`, or the profile's own. */
+  readonly repository?: TaskRepository | undefined;
   /** True when the run continues an interrupted task; such runs go ahead of new ones. */
   readonly resumes: boolean;
   /** Ends the wait for the tree. */

@@ -11,6 +11,7 @@ export {
   Finding,
   RefillReport,
 } from './reports.ts';
+export * from './repositories.ts';
 export * from './results.ts';
 export type { Answer, Params, Route, RpcMethod } from './route.ts';
 export * from './trader.ts';

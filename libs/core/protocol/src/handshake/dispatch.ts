@@ -40,12 +40,35 @@ export const BranchName = z
   .regex(/^(?![-/.])(?!.*(?:\.\.|\/\/|@\{|\/\.|\.lock(?:\/|$)))[^\s~^:?*[\\]+(?<![/.])$/u, BRANCH)
   .refine((name) => !/\p{C}/u.test(name), BRANCH);
 
-const repository = z.looseObject({
-  name: RepositoryName.describe('Name of a repository that the worker has in its configuration'),
-  base: BranchName.optional().describe(
-    'Branch that the context starts from; default: as the worker has it in its configuration',
-  ),
-});
+const COMMIT_ID = /^[0-9a-f]{40}$/;
+
+const repository = z
+  .looseObject({
+    name: RepositoryName.optional().describe('Name of a repository that the worker has in its configuration'),
+    bundle: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256, as 64 digits of hex')
+      .optional()
+      .describe("SHA-256 of a git bundle of the caller's checkout, which the receiver was sent before"),
+    base: BranchName.optional().describe(
+      'With bundle, the commit that it has; else the branch that the context starts from, by default as the worker has it in its configuration',
+    ),
+    token: z
+      .string()
+      .max(200)
+      .optional()
+      .describe('Opens the bundle at the orchestrator that set it, for this task'),
+  })
+  .superRefine(({ name, bundle, base }, ctx) => {
+    if (name === undefined && bundle === undefined)
+      ctx.addIssue({ code: 'custom', path: ['name'], message: 'is required without bundle' });
+    if (bundle !== undefined && !COMMIT_ID.test(base ?? ''))
+      ctx.addIssue({
+        code: 'custom',
+        path: ['base'],
+        message: 'must be the commit of the bundle, as 40 digits of hex',
+      });
+  });
 
 const parent = z.looseObject({
   task_id: id.describe('task_id of the parent'),
@@ -121,27 +144,39 @@ const REPOSITORY = 'repository:';
 /** The capability of a worker that has the repository in its configuration. */
 export const repositoryCapability = (name: string): string => REPOSITORY + name;
 
-/** The names of the repositories among the capabilities of a worker. */
+/** The name that checkouts have among the repositories of a worker. No configured repository has it. */
+const CHECKOUT = 'bundle';
+
+/** The capability of a worker that works on bundles of checkouts. */
+export const BUNDLE_CAPABILITY = repositoryCapability(CHECKOUT);
+
+/** The names of the configured repositories among the capabilities of a worker. */
 export const repositoriesAmong = (capabilities: readonly string[]): string[] =>
-  capabilities.flatMap((each) => (each.startsWith(REPOSITORY) ? [each.slice(REPOSITORY.length)] : []));
+  capabilities.flatMap((each) =>
+    each.startsWith(REPOSITORY) && each !== BUNDLE_CAPABILITY ? [each.slice(REPOSITORY.length)] : [],
+  );
 
 /**
- * Decodes a TASK_DISPATCH; INVALID_PARAMS names every invalid field. One with a repository requires its capability, also where the
+ * Decodes a TASK_DISPATCH; INVALID_PARAMS names every invalid field. One with a repository requires its capabilities, also where the
  * sender does not say so: a worker that ignores `task.repository`, as those of older releases do, then refuses it.
  */
 export function decodeDispatch(wire: unknown): TaskDispatch {
   const dispatch: TaskDispatch = decodeWith(TaskDispatchWire, wire);
   const { task, requirements = {} } = dispatch;
   if (task.repository === undefined) return dispatch;
-  const capability = repositoryCapability(task.repository.name);
+  const { name, bundle } = task.repository;
   const { requiredCapabilities = [] } = requirements;
-  if (requiredCapabilities.includes(capability)) return dispatch;
-  if (requiredCapabilities.length >= MAX_NAMES)
+  const needed = [
+    ...(name === undefined ? [] : [repositoryCapability(name)]),
+    ...(bundle === undefined ? [] : [BUNDLE_CAPABILITY]),
+  ].filter((capability) => !requiredCapabilities.includes(capability));
+  if (needed.length === 0) return dispatch;
+  const all = [...requiredCapabilities, ...needed];
+  if (all.length > MAX_NAMES)
     throw invalidParams(
       'requirements.required_capabilities',
-      `has ${MAX_NAMES} names, and task.repository adds "${capability}": at most ${MAX_NAMES} are allowed`,
+      `has ${requiredCapabilities.length} names, and task.repository adds ${needed.map((each) => `"${each}"`).join(' and ')}: at most ${MAX_NAMES} are allowed`,
     );
-  const all = [...requiredCapabilities, capability];
   return { ...dispatch, requirements: { ...requirements, requiredCapabilities: all } };
 }
 

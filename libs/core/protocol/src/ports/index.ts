@@ -11,6 +11,7 @@ export * from './log.ts';
 export * from './message-parts.ts';
 export * from './model-watch.ts';
 export * from './repo-state.ts';
+export * from './repository-bundles.ts';
 export * from './task-results.ts';
 export * from './tool.ts';
 export type { ToolInput } from './tool-input.ts';

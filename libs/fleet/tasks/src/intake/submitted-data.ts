@@ -1,5 +1,10 @@
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
-import { isWriteTask, type Reading, requirementsEvent } from '@hermes-fleet/protocol/handshake';
+import {
+  isWriteTask,
+  type Reading,
+  requirementsEvent,
+  type TaskDispatch,
+} from '@hermes-fleet/protocol/handshake';
 import { short } from '../running/write-ending.ts';
 
 const MAX_NAMES = 20;
@@ -17,12 +22,19 @@ export function submittedData(reading: Reading): JsonObject {
     deadline,
     write: isWriteTask(reading.dispatch),
     target: routing?.target ?? null,
-    repository: task.repository ? { name: task.repository.name, base: task.repository.base ?? null } : null,
+    repository: repositoryData(task.repository),
     ...requirementsEvent(requirements),
     reply_schema: task.replySchema ?? null,
     on_blocked: routing?.onBlocked ?? null,
   });
 }
+
+/** Without the token, which opens the bundle. */
+const repositoryData = (repository: TaskDispatch['task']['repository']): JsonValue => {
+  if (repository === undefined) return null;
+  const { name = null, bundle = null, base = null } = repository;
+  return { name, ...(bundle !== null && { bundle }), base };
+};
 
 const bounded = (data: JsonObject): JsonObject =>
   Object.fromEntries(

@@ -1,0 +1,170 @@
+import { open } from 'node:fs/promises';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { ResultContent } from '@hermes-fleet/protocol/ports';
+import { failureOf, type Git, linesOf } from '../git/git.ts';
+import { firstLine } from '../process/system-error.ts';
+import { type BundleHeader, readBundleHeader } from './bundle-header.ts';
+import { BASES, baseRef, type Origin, type Starting } from './origin.ts';
+import type { Remote } from './remote.ts';
+import { askRemote, faultOf } from './remote-git.ts';
+import { QUIET, type RemoteOriginOptions, remoteOrigin, removeLeftovers } from './remote-origin.ts';
+import type { Store } from './store.ts';
+import { refusedRepository, type WorkspaceRefused } from './workspace-refused.ts';
+
+/** How many bundles a commit may build on. */
+const MAX_BUNDLES = 1000;
+const INDEX_MS = 30 * 60_000;
+const FETCH_MS = 30 * 60_000;
+const MAX_DATA_KIB = 4 * 1024 * 1024;
+const MAX_CPU_S = 1800;
+/** A hostile bundle may need more memory or time than its size shows. */
+const LIMITED = `ulimit -d ${MAX_DATA_KIB}; ulimit -t ${MAX_CPU_S}; exec "$@"`;
+/** Names the checkout where no configured repository does. */
+const CHECKOUT = 'bundle';
+
+export interface CheckoutOriginOptions extends RemoteOriginOptions {
+  /** The configured repository that has what the bundles build on, if one has. */
+  readonly remote: Remote | undefined;
+}
+
+/**
+ * Commits of a caller's own checkout, for one context. They come as bundles, each of which builds on others or on a configured
+ * repository, which is fetched then.
+ */
+export async function checkoutOrigin(
+  git: Git,
+  store: Store,
+  options: CheckoutOriginOptions,
+): Promise<Origin> {
+  const { remote, log } = options;
+  const { place } = store;
+  const fetched = remote && (await remoteOrigin(git, store, remote, options));
+  const limited = {
+    ...place,
+    wrap: (command: string, args: readonly string[]) => ({
+      command: '/bin/sh',
+      args: ['-c', LIMITED, 'sh', command, ...args],
+    }),
+  };
+  const refused = (detail: string, mayPass = false): WorkspaceRefused =>
+    refusedRepository(remote?.name ?? CHECKOUT, `the sent checkout ${detail}`, mayPass);
+  const has = (commit: string): Promise<boolean> => git.ask(place, ['cat-file', '-e', `${commit}^{commit}`]);
+  /** A commit that is there with all that it consists of. */
+  const isWhole = async (commit: string): Promise<boolean> =>
+    (await has(commit)) && git.ask(place, ['rev-list', '--objects', '--quiet', commit, '--not', '--all']);
+
+  /** Fetches commits from the configured repository: first its branch, which most likely has them. */
+  async function fetchAll(commits: readonly string[], from: Remote, starting: Starting): Promise<void> {
+    await fetched?.start({ ...starting, branch: from.base, checkout: undefined });
+    for (const commit of commits) {
+      if (await has(commit)) continue;
+      await removeLeftovers(store);
+      const args = ['fetch', ...QUIET, '--', from.url, `+${commit}:${baseRef(commit)}`];
+      const call = { timeoutMs: FETCH_MS, signal: starting.signal };
+      const result = await askRemote(git, place, from, args, call);
+      starting.signal?.throwIfAborted();
+      if (result.exitCode === 0) continue;
+      log.warn({ repository: from.name, commit, ...failureOf(result) }, 'a commit cannot be fetched');
+      const fault = faultOf(from, commit, result);
+      if (fault.isAway) throw refused(`builds on a repository that is away: ${fault.detail}`, true);
+      throw refused(`builds on commit ${commit}, which repository ${from.name} does not give: push it first`);
+    }
+  }
+
+  /** Adds the objects of a bundle. */
+  async function take(
+    { path }: ResultContent,
+    commit: string,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    await using file = await open(path, 'r');
+    await readBundleHeader(file);
+    const call = { timeoutMs: INDEX_MS, stdin: file.fd, signal };
+    const indexed = await git.exec(limited, ['index-pack', '--stdin'], call);
+    signal?.throwIfAborted();
+    if (indexed.exitCode === 0) return;
+    log.warn({ commit, ...failureOf(indexed) }, 'a bundle is refused');
+    throw refused(`is damaged: ${firstLine(indexed.stderr, 'git was stopped by a limit of memory or time')}`);
+  }
+
+  async function bring(
+    commit: string,
+    starting: Starting & Required<Pick<Starting, 'checkout'>>,
+  ): Promise<void> {
+    const { signal, checkout } = starting;
+    await using contents = new AsyncDisposableStack();
+    const chain: { readonly content: ResultContent; readonly commit: string }[] = [];
+    const missing: string[] = [];
+    const seen = new Set<string>();
+    const wanted = [commit];
+    for (let next = wanted.pop(); next !== undefined; next = wanted.pop()) {
+      if (seen.has(next) || (await isWhole(next))) continue;
+      seen.add(next);
+      const content = await checkout?.open(next).catch((error: unknown) => {
+        if (
+          error instanceof FleetError &&
+          error.code === 'NO_RESULT' &&
+          remote !== undefined &&
+          next !== commit
+        )
+          return undefined;
+        throw unavailable(error, signal);
+      });
+      if (content === undefined) {
+        missing.push(next);
+        continue;
+      }
+      contents.use(content);
+      chain.push({ content, commit: next });
+      if (chain.length > MAX_BUNDLES) throw refused('builds on too many others: send it in a new context');
+      wanted.push(...(await headerOf(content, next)).prerequisites);
+    }
+    if (missing.length > 0 && remote !== undefined) await fetchAll(missing, remote, starting);
+    for (const each of chain.reverse()) await take(each.content, each.commit, signal);
+    const walk = ['rev-list', '--objects', '--quiet', commit, '--not', '--all'];
+    const whole = await git.exec(limited, walk, { timeoutMs: INDEX_MS, signal });
+    signal?.throwIfAborted();
+    if (whole.exitCode !== 0)
+      throw refused(
+        `lacks objects: ${firstLine(whole.stderr, 'git was stopped by a limit of memory or time')}`,
+      );
+    await git.run(place, ['update-ref', baseRef(commit), commit]);
+  }
+
+  async function headerOf({ path }: ResultContent, commit: string): Promise<BundleHeader> {
+    await using file = await open(path, 'r');
+    const header = await readBundleHeader(file);
+    if (header === undefined || !header.refs.some((ref) => ref.commit === commit))
+      throw refused(`is not a git bundle of commit ${commit}: send it again`);
+    return header;
+  }
+
+  function unavailable(error: unknown, signal: AbortSignal | undefined): unknown {
+    signal?.throwIfAborted();
+    if (!(error instanceof FleetError)) return error;
+    return refused(`cannot be had: ${error.message}`, error.retryable);
+  }
+
+  return {
+    async start(starting) {
+      const { checkout, signal, onFetch } = starting;
+      if (checkout === undefined) throw refused('is not named by the task: send it with --repo');
+      const { commit } = checkout;
+      if (await git.ask(place, ['rev-parse', '-q', '--verify', `${baseRef(commit)}^{commit}`]))
+        return { commit };
+      signal?.throwIfAborted();
+      await onFetch?.('started');
+      try {
+        await bring(commit, { ...starting, checkout });
+      } catch (error) {
+        await onFetch?.('failed');
+        throw error;
+      }
+      await onFetch?.('done');
+      return { commit };
+    },
+    heads: async () => linesOf(await git.run(place, ['for-each-ref', '--format=%(objectname)', BASES])),
+    newest: () => [],
+    state: async () => ({ branch: '', clean: true }),
+  };
+}
