@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import { cannotConfine, makePlace, openTestContexts, startForge } from '../../testing/index.ts';
+import { cannotConfine, makeCheckout, makePlace, openTestContexts, startForge } from '../../testing/index.ts';
 import { landlockHelper, withoutLandlock } from '../../testing/landlock-helper.ts';
 
 const TOKEN = 'ghp_TokenOfTheForge0123456789';
@@ -45,11 +45,12 @@ echo searched`;
 const REACH = (id: string, root: string): string => `
 reached() { git cat-file -p ${id} >/dev/null 2>&1 && echo "$1"; }
 reached 'its own store'
-for store in base.git results.git 'repos/*/base.git' repos/api/base.git repos/api/results.git contexts/theirs/tree/.git; do
+for store in base.git results.git 'repos/*/base.git' repos/api/base.git repos/api/results.git \
+    checkouts/sent/base.git checkouts/sent/results.git contexts/theirs/tree/.git; do
   for dir in ${root}/$store; do GIT_DIR=$dir reached $store; done
   GIT_ALTERNATE_OBJECT_DIRECTORIES=${root}/$store/objects reached "alternates $store"
 done
-ls ${root}/repos ${root}/repos/api ${root}/repos/api/results.git ${root}/contexts/theirs/tree 2>/dev/null | grep -vx -e web -e '.*/repos:'
+ls ${root}/repos ${root}/checkouts ${root}/checkouts/sent ${root}/repos/api ${root}/repos/api/results.git ${root}/contexts/theirs/tree 2>/dev/null | grep -vx -e web -e '.*/repos:'
 find ${root} -name '*.pack' -readable 2>/dev/null | grep -e /api/ -e results.git
 echo searched`;
 
@@ -67,7 +68,11 @@ async function scene(t: TestContext, method: keyof typeof METHODS) {
     ...METHODS[method].options(),
   });
   await contexts.task('theirs', 'echo secret of the other context > made.txt', API);
-  return { ...contexts, forge, root: contexts.place.workspaceRoot, later: () => (forward += 10_000) };
+  const sent = makeCheckout(t);
+  sent.send(sent.commit({ 'sent.txt': 'secret of the other caller\n' }));
+  const seen = await contexts.task('sent', 'cat sent.txt', sent.at(sent.git('rev-parse', 'HEAD')));
+  assert.equal(seen.stdout, 'secret of the other caller\n');
+  return { ...contexts, forge, sent, root: contexts.place.workspaceRoot, later: () => (forward += 10_000) };
 }
 
 for (const [method, { skip }] of Object.entries(METHODS) as [
@@ -104,14 +109,17 @@ for (const [method, { skip }] of Object.entries(METHODS) as [
     );
   });
 
-  test(`no command reaches another repository or its results (${method})`, { skip }, async (t) => {
-    const { open, sh, forge, root } = await scene(t, method);
+  test(`no command reaches another repository, a checkout of another caller, or their results (${method})`, {
+    skip,
+  }, async (t) => {
+    const { open, sh, forge, sent, root } = await scene(t, method);
     await using mine = await open('mine', WEB);
     await mine.begin(true);
     const theirs = await open('theirs', API);
     const blob = (await sh(theirs, 'git rev-parse HEAD:made.txt')).stdout.trim();
     await theirs[Symbol.asyncDispose]();
     assert.equal((await sh(mine, REACH(blob, root))).stdout, 'searched\n');
+    assert.equal((await sh(mine, REACH(sent.git('rev-parse', 'HEAD:sent.txt'), root))).stdout, 'searched\n');
     const { stdout } = await sh(mine, REACH(forge.git('api', 'rev-parse', 'HEAD:secret.txt'), root));
     assert.equal(stdout, `${METHODS[method].shown}searched\n`);
   });
