@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { makeCheckout, openTestContexts, startForge } from '../../testing/index.ts';
+import {
+  cannotConfine,
+  makeCheckout,
+  makePlace,
+  openTestContexts,
+  setUpBy,
+  startForge,
+} from '../../testing/index.ts';
 import { WorkspaceRefused } from '../stores/workspace-refused.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -152,6 +159,26 @@ test('a checkout of a configured repository has the rest of its history from the
     /builds on a repository that is away|cannot be reached/,
   );
 });
+
+for (const confine of ['bubblewrap', 'uid'] as const)
+  test(`the set-up of a configured repository prepares a checkout of it (${confine})`, {
+    skip: cannotConfine(confine),
+  }, async (t) => {
+    const forge = await startForge(t);
+    const tip = forge.push('web', { 'a.txt': '1\n' });
+    const setUp = setUpBy(['cat a.txt m.txt > made.txt']);
+    const repositories = [forge.remote('web', { setUp })];
+    const { task } = await openTestContexts(t, {
+      confine,
+      repositories,
+      place: makePlace(t, { parent: '/var/tmp' }),
+    });
+    const mine = makeCheckout(t, forge.git('web', 'remote', 'get-url', 'origin'));
+    const first = mine.commit({ 'm.txt': 'mine\n' });
+    mine.send(first, [tip]);
+    const run = await task('one', 'cat made.txt; git show HEAD:m.txt; echo 2 > b.txt', mine.at(first, 'web'));
+    assert.deepEqual([run.stdout, run.changed], ['1\nmine\nmine\n', ['b.txt']], run.stderr);
+  });
 
 test('what is damaged or incomplete is refused by name, and a whole bundle is taken afterwards', async (t) => {
   const { open, task } = await openTestContexts(t);
