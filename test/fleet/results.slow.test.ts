@@ -7,22 +7,9 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { parse, stringify } from 'yaml';
 import { ROOT, runProgram, startFleet, until } from '../support/fleet.ts';
 import { joinToken, otherMachine } from '../support/joining.ts';
-import { usersRepository } from '../support/users-repository.ts';
+import { brokenProject, FIX } from '../support/users-repository.ts';
 
-const FIX = 'Fix the failing test.\n\n```sum.sh\necho $(($1 + $2))\n```\n\n```sh\nsh test.sh\n```\n';
 const TRAILERS = { Team: 'web' };
-
-/** A project with a failing test, a remote, and a file that is not committed. */
-function brokenProject(t: Parameters<typeof usersRepository>[0]) {
-  const { path, git } = usersRepository(t);
-  writeFileSync(join(path, 'sum.sh'), 'echo $(($1 - $2))\n');
-  writeFileSync(join(path, 'test.sh'), 'test "$(sh sum.sh 2 3)" = 5\n');
-  git('add', '--all');
-  git('commit', '-q', '-m', 'Add sum.sh');
-  git('remote', 'add', 'origin', 'https://forge.invalid/acme/project.git');
-  writeFileSync(join(path, 'notes.txt'), 'mine\n');
-  return { path, git };
-}
 
 test('a fix comes back as a branch that its caller reviews and takes, from a worker and from one elsewhere', {
   timeout: 300_000,

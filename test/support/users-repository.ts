@@ -33,6 +33,21 @@ export function usersRepository(t: TestContext): UsersRepository {
   return { path, git };
 }
 
+/** The brief with which the offline model fixes the test of `brokenProject`. */
+export const FIX = 'Fix the failing test.\n\n```sum.sh\necho $(($1 + $2))\n```\n\n```sh\nsh test.sh\n```\n';
+
+/** A project with a failing test, a remote, and a file that is not committed. */
+export function brokenProject(t: TestContext): UsersRepository {
+  const { path, git } = usersRepository(t);
+  writeFileSync(join(path, 'sum.sh'), 'echo $(($1 - $2))\n');
+  writeFileSync(join(path, 'test.sh'), 'test "$(sh sum.sh 2 3)" = 5\n');
+  git('add', '--all');
+  git('commit', '-q', '-m', 'Add sum.sh');
+  git('remote', 'add', 'origin', 'https://forge.invalid/acme/project.git');
+  writeFileSync(join(path, 'notes.txt'), 'mine\n');
+  return { path, git };
+}
+
 /** Lets the user that commands run as write there, as work in place needs it. Git of the test's user does not work there any more. */
 export function shareWithCommands({ path }: UsersRepository): void {
   if (mayChangeUsers) execFileSync('chown', ['-R', `${COMMAND_UID}:${COMMAND_GID}`, path]);

@@ -1,4 +1,5 @@
 import { chmod, chown, type FileHandle, mkdir, stat } from 'node:fs/promises';
+import type { CommandRecords } from '../process/command-records.ts';
 import type { CommandLine } from '../process/run-command.ts';
 import { COMMAND_USER, type CommandUser, isRoot } from './command-user.ts';
 import type { CommandUsers } from './command-users.ts';
@@ -50,6 +51,8 @@ export interface Confinement {
   readonly otherUser: boolean;
   /** True where the commands of all contexts run as one other user, and nothing else keeps them from each other's files. */
   readonly sharesUser?: boolean;
+  /** Records what is run while it runs, so that the next start ends what a crash left; absent: nothing is recorded. */
+  readonly records?: CommandRecords;
   /** A user for each context; absent where the gateway cannot change users, or has too few. */
   readonly users?: CommandUsers;
 }

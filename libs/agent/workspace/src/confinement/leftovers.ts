@@ -16,6 +16,7 @@ const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export function recorded(confinement: Confinement, records: CommandRecords): Confinement {
   return {
     ...confinement,
+    records,
     wrap: (command, args, reach) => ({ ...confinement.wrap(command, args, reach), records }),
   };
 }

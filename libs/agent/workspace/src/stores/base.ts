@@ -60,7 +60,9 @@ export async function openBase(options: BaseOptions, originOf: OriginOf) {
         await deleteRefs(git, store, refs, 'commits that nothing starts from cannot be forgotten');
       }
       const packs = (await readdir(join(store.objects, 'pack'))).filter((name) => name.endsWith('.pack'));
-      if (packs.length >= MANY_PACKS) await git.run(place, REPACK, { timeoutMs: REPACK_MS });
+      if (packs.length < MANY_PACKS) return;
+      const repack = (): Promise<unknown> => git.run(place, REPACK, { timeoutMs: REPACK_MS });
+      await (origin.inTurn ? origin.inTurn(repack) : repack());
     },
     broken: () => isBroken(git, store),
   };

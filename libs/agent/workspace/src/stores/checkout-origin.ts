@@ -4,17 +4,16 @@ import type { ResultContent } from '@hermes-fleet/protocol/ports';
 import { failureOf, type Git, linesOf } from '../git/git.ts';
 import { firstLine } from '../process/system-error.ts';
 import { type BundleHeader, readBundleHeader } from './bundle-header.ts';
+import type { Fetching } from './fetching.ts';
 import { BASES, baseRef, type Origin, type Starting } from './origin.ts';
 import type { Remote } from './remote.ts';
-import { askRemote, faultOf } from './remote-git.ts';
-import { QUIET, type RemoteOriginOptions, remoteOrigin, removeLeftovers } from './remote-origin.ts';
+import { type RemoteOriginOptions, remoteOrigin } from './remote-origin.ts';
 import type { Store } from './store.ts';
 import { refusedRepository, type WorkspaceRefused } from './workspace-refused.ts';
 
 /** How many bundles a commit may build on. */
 const MAX_BUNDLES = 1000;
 const INDEX_MS = 30 * 60_000;
-const FETCH_MS = 30 * 60_000;
 const MAX_DATA_KIB = 4 * 1024 * 1024;
 const MAX_CPU_S = 1800;
 /** A hostile bundle may need more memory or time than its size shows. */
@@ -22,9 +21,9 @@ const LIMITED = `ulimit -d ${MAX_DATA_KIB}; ulimit -t ${MAX_CPU_S}; exec "$@"`;
 /** Names the checkout where no configured repository does. */
 const CHECKOUT = 'bundle';
 
-export interface CheckoutOriginOptions extends RemoteOriginOptions {
+export interface CheckoutOriginOptions extends Omit<RemoteOriginOptions, 'fetching'> {
   /** The configured repository that has what the bundles build on, if one has. */
-  readonly remote: Remote | undefined;
+  readonly remote: { readonly remote: Remote; readonly fetching: Fetching } | undefined;
 }
 
 /**
@@ -36,9 +35,10 @@ export async function checkoutOrigin(
   store: Store,
   options: CheckoutOriginOptions,
 ): Promise<Origin> {
-  const { remote, log } = options;
+  const { log } = options;
+  const { remote, fetching } = options.remote ?? {};
   const { place } = store;
-  const fetched = remote && (await remoteOrigin(git, store, remote, options));
+  const branches = remote && fetching && (await remoteOrigin(git, store, remote, { ...options, fetching }));
   const limited = {
     ...place,
     wrap: (command: string, args: readonly string[]) => ({
@@ -54,20 +54,14 @@ export async function checkoutOrigin(
     (await has(commit)) && git.ask(place, ['rev-list', '--objects', '--quiet', commit, '--not', '--all']);
 
   /** Fetches commits from the configured repository: first its branch, which most likely has them. */
-  async function fetchAll(commits: readonly string[], from: Remote, starting: Starting): Promise<void> {
-    await fetched?.start({ ...starting, branch: from.base, checkout: undefined });
+  async function fetchAll(commits: readonly string[], starting: Starting): Promise<void> {
+    await branches?.start({ ...starting, branch: undefined, checkout: undefined });
     for (const commit of commits) {
       if (await has(commit)) continue;
-      await removeLeftovers(store);
-      const args = ['fetch', ...QUIET, '--', from.url, `+${commit}:${baseRef(commit)}`];
-      const call = { timeoutMs: FETCH_MS, signal: starting.signal };
-      const result = await askRemote(git, place, from, args, call);
-      starting.signal?.throwIfAborted();
-      if (result.exitCode === 0) continue;
-      log.warn({ repository: from.name, commit, ...failureOf(result) }, 'a commit cannot be fetched');
-      const fault = faultOf(from, commit, result);
-      if (fault.isAway) throw refused(`builds on a repository that is away: ${fault.detail}`, true);
-      throw refused(`builds on commit ${commit}, which repository ${from.name} does not give: push it first`);
+      const fault = await fetching?.bring(commit, baseRef(commit), starting.signal);
+      if (fault?.isAway) throw refused(`builds on a repository that is away: ${fault.detail}`, true);
+      if (fault)
+        throw refused(`builds on commit ${commit}, which is not to be had (${fault.detail}): push it`);
     }
   }
 
@@ -119,7 +113,7 @@ export async function checkoutOrigin(
       if (chain.length > MAX_BUNDLES) throw refused('builds on too many others: send it in a new context');
       wanted.push(...(await headerOf(content, next)).prerequisites);
     }
-    if (missing.length > 0 && remote !== undefined) await fetchAll(missing, remote, starting);
+    if (missing.length > 0) await fetchAll(missing, starting);
     for (const each of chain.reverse()) await take(each.content, each.commit, signal);
     const walk = ['rev-list', '--objects', '--quiet', commit, '--not', '--all'];
     const whole = await git.exec(limited, walk, { timeoutMs: INDEX_MS, signal });

@@ -31,6 +31,8 @@ export interface Origin {
   /** The commits that were brought last: a context may be starting from one. */
   newest(): readonly string[];
   state(): Promise<RepoState>;
+  /** Runs work on the store while nothing is fetched into it; absent where nothing is. */
+  readonly inTurn?: (<T>(work: () => Promise<T>) => Promise<T>) | undefined;
 }
 
 /** The refs of `baseRef`. */

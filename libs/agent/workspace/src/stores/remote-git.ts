@@ -1,5 +1,5 @@
 import type { Git, GitCall, GitPlace, Setting } from '../git/git.ts';
-import type { CommandResult } from '../process/run-command.ts';
+import type { CommandLine, CommandResult } from '../process/run-command.ts';
 import type { Remote } from './remote.ts';
 
 /** Why a remote does not give what it was asked for. */
@@ -8,6 +8,8 @@ export interface RemoteFault {
   readonly detail: string;
   /** True if the remote cannot be reached, or is out of order: it may answer later. */
   readonly isAway: boolean;
+  /** True if waiting may help. */
+  readonly mayPass: boolean;
 }
 
 /** A connection that transfers less than this for so long is given up. */
@@ -24,19 +26,22 @@ const DEFAULT_USER = 'x-access-token';
 
 /**
  * Runs one git command that may reach the remote, by the scheme of its URL and no other. The token is in the environment of that
- * command only, and is sent to the host of the URL only: redirects are not followed. Throws CONFIG_INVALID when the token cannot be read.
+ * command only, and is sent to the host of the URL only: redirects are not followed. `records`: as in a `CommandLine`. Throws
+ * CONFIG_INVALID when the token cannot be read.
  */
 export function askRemote(
   git: Git,
   place: GitPlace,
   remote: Remote,
   args: readonly string[],
-  call: GitCall,
+  { records, ...call }: GitCall & Pick<CommandLine, 'records'>,
 ): Promise<CommandResult> {
   const { protocol, origin, username } = new URL(remote.url);
   const token = remote.token();
   const settings: Setting[] = [
     [`protocol.${protocol.slice(0, -1)}.allow`, 'always'],
+    // Otherwise small fetches stay single files, of which nothing makes packs.
+    ['fetch.unpackLimit', '1'],
     ['http.followRedirects', 'false'],
     ...STALLED,
     ...(remote.caFile === undefined ? [] : [['http.sslCAInfo', remote.caFile] as const]),
@@ -46,7 +51,8 @@ export function askRemote(
     token === undefined
       ? {}
       : { FLEET_REMOTE_USER: decodeURIComponent(username) || DEFAULT_USER, FLEET_REMOTE_TOKEN: token };
-  return git.exec({ ...place, settings, env: { ...place.env, ...secrets } }, args, call);
+  const wrap: GitPlace['wrap'] = (command, given) => ({ ...place.wrap(command, given), records });
+  return git.exec({ ...place, wrap, settings, env: { ...place.env, ...secrets } }, args, call);
 }
 
 const CHECK_MS = 10_000;
@@ -71,34 +77,40 @@ export async function checkRemote(
   return faultOf(remote, remote.base, result);
 }
 
-const noBranch = (remote: Remote, branch: string): RemoteFault => ({
-  detail: `${remote.url} has no branch ${branch}: push it, or name another one as base`,
-  isAway: false,
-});
+const noBranch = (remote: Remote, branch: string): RemoteFault =>
+  lasting(`${remote.url} has no branch ${branch}: push it, or name another one as base`);
+
+const lasting = (detail: string): RemoteFault => ({ detail, isAway: false, mayPass: false });
+
+/** Git's words for a remote that does not answer, or not to the end. */
+const AWAY =
+  /unable to access|Could not resolve|Failed to connect|RPC failed|early EOF|hung up|disconnect|timed out/i;
 
 /** Reads the output of a git command that asked a remote for a branch or a commit, and failed. It is text of the remote in part. */
-export function faultOf(remote: Remote, branch: string, { stderr, killed }: CommandResult): RemoteFault {
+export function faultOf(remote: Remote, wanted: string, { stderr, killed }: CommandResult): RemoteFault {
   const { url, tokenName } = remote;
-  const gone = (detail: string): RemoteFault => ({ detail: `${url} ${detail}`, isAway: false });
   const status = /The requested URL returned error: (\d{3})/.exec(stderr)?.[1] ?? '';
-  if (/couldn't find remote ref/.test(stderr)) return noBranch(remote, branch);
-  if (/not our ref|unadvertised object/.test(stderr)) return gone(`does not give ${branch}`);
+  if (/couldn't find remote ref/.test(stderr)) return noBranch(remote, wanted);
+  if (/not our ref|unadvertised object/.test(stderr)) return lasting(`${url} does not give ${wanted}`);
   const isRefused = /Authentication failed|could not read (?:Username|Password)/.test(stderr);
   if (isRefused || ['401', '403'].includes(status))
-    return gone(
+    return lasting(
       tokenName === undefined
-        ? 'wants a token: name one by token_env or token_file'
-        : `refuses the token of ${tokenName}: it may have expired, or lack the right to read`,
+        ? `${url} wants a token: name one by token_env or token_file`
+        : `${url} refuses the token of ${tokenName}: it may have expired, or lack the right to read`,
     );
   if (/repository '.*' not found/.test(stderr) || status === '404')
-    return gone(
-      `does not exist, or ${tokenName === undefined ? 'wants a token' : `the token of ${tokenName} may not read it`}`,
+    return lasting(
+      `${url} does not exist, or ${tokenName === undefined ? 'wants a token' : `the token of ${tokenName} may not read it`}`,
     );
-  if (status.startsWith('3')) return gone('has moved: a redirect is not followed, so change the url');
+  if (status.startsWith('3'))
+    return lasting(`${url} has moved: a redirect is not followed, so change the url`);
   if (/certificate|SSL|TLS/i.test(stderr))
-    return gone(`cannot be trusted (${reasonIn(stderr)}): name its authorities by ca_file`);
-  const why = killed === undefined ? reasonIn(stderr) : 'it took too long';
-  return { detail: `${url} cannot be reached: ${why}`, isAway: true };
+    return lasting(`${url} cannot be trusted (${reasonIn(stderr)}): name its authorities by ca_file`);
+  const isAway = killed === 'timeout' || AWAY.test(stderr);
+  const why = killed === 'timeout' ? 'it took too long' : reasonIn(stderr);
+  if (isAway) return { detail: `${url} cannot be reached: ${why}`, isAway, mayPass: true };
+  return { detail: `${url} cannot be fetched here: ${why}`, isAway, mayPass: true };
 }
 
 const MAX_REASON = 200;

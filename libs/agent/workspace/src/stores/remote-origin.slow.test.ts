@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { openTestContexts, startForge } from '../../testing/index.ts';
+import { killLeftovers } from '../confinement/leftovers.ts';
 import type { RemoteRepository } from '../tree/repositories.ts';
 import type { Opening } from '../tree/workspace.ts';
 import { WorkspaceRefused } from './workspace-refused.ts';
@@ -42,7 +49,7 @@ async function scene(t: TestContext, options: Partial<RemoteRepository> = {}) {
     assert.ok(!JSON.stringify(error.unmet).includes(TOKEN));
     return unmet ?? assert.fail('nothing is unmet');
   };
-  return { ...contexts, contexts, forge, first, clock, fetches, refusal };
+  return { ...contexts, contexts: { ...contexts, forge }, forge, first, clock, fetches, refusal };
 }
 
 const WEB = { name: 'web' };
@@ -139,14 +146,98 @@ test('with allow_stale_base a context starts from the last fetch while the remot
   const restarted = await contexts.restart();
   for (const [at, each] of [contexts, restarted].entries()) {
     await using two = await each.open(`stale-${at}`, WEB);
-    await two.begin(true);
-    await each.sh(two, 'echo 2 > b.txt');
-    const [{ todo } = { todo: '' }] = (await two.commit('Task')).left;
+    await two.begin(false);
+    await two.commit('Interrupted', { isTold: false });
+    await two[Symbol.asyncDispose]();
+    const again = await each.restart();
+    await using three = await again.open(`stale-${at}`, WEB);
+    await three.begin(false);
+    const [{ todo, certain } = { todo: '', certain: false }] = (await three.commit('Task')).left;
+    assert.equal(certain, true, 'also without changes');
+    assert.deepEqual((await three.commit('Task')).left.length, 1);
+    await three[Symbol.asyncDispose]();
+    await using four = await again.open(`stale-${at}`, WEB);
+    assert.deepEqual((await four.commit('Task')).left, [], 'once');
     assert.match(
       todo,
       /^compare with the newest commit of the branch: the work is based on main as it was fetched 20/,
     );
   }
+});
+
+test('another URL of a repository is another one, also while it is away', async (t) => {
+  const { task, contexts, forge, clock } = await scene(t, { allowsStaleBase: true });
+  await task('one', 'true', WEB);
+  forge.push('api', { 'api.txt': 'api\n' });
+  const moved = { ...forge.remote('api'), name: 'web', allowsStaleBase: true };
+  const again = await openTestContexts(t, { place: contexts.place, repositories: [moved], clock });
+  assert.equal((await again.task('two', 'ls', WEB)).stdout, 'api.txt\n');
+  const dead = { ...moved, url: 'http://127.0.0.1:1/web.git' };
+  const last = await openTestContexts(t, { place: contexts.place, repositories: [dead], clock });
+  await assert.rejects(last.open('three', WEB), /127\.0\.0\.1:1\/web\.git cannot be reached/);
+  assert.equal((await last.task('one', 'cat a.txt', WEB)).stdout, '1\n');
+});
+
+test('what else is in the folder of the repositories, and one that cannot be opened, keep nobody from the others', async (t) => {
+  const { task, workspaces, contexts } = await scene(t);
+  const { changed } = await task('one', 'echo 1 > b.txt');
+  assert.deepEqual(changed, ['b.txt']);
+  const repos = join(contexts.place.workspaceRoot, 'repos');
+  mkdirSync(join(repos, 'broken'), { recursive: true });
+  for (const name of ['notes.txt', 'broken/base.git']) writeFileSync(join(repos, name), '');
+  const store = workspaces.contexts ?? assert.fail('no contexts');
+  assert.equal((await store.held())('one'), true);
+  assert.deepEqual(await store.remove('one', { results: 'delete' }), { files: true, result: 'deleted' });
+  const nothing = { hasTasks: () => false, contextIds: () => [], signal: AbortSignal.timeout(60_000) };
+  await store.prune({ ...nothing, unusedBefore: 0, resultsBefore: undefined });
+});
+
+test('a fault of this machine is not one of the remote', async (t) => {
+  const { contexts, refusal, clock, task } = await scene(t, { allowsStaleBase: true });
+  await task('one', 'true', WEB);
+  clock.forward(10_000);
+  const base = join(contexts.place.workspaceRoot, 'repos/web/base.git');
+  const [ref = ''] = readdirSync(join(base, 'refs/fetched'));
+  writeFileSync(join(base, 'refs/fetched', `${ref}.lock`), '');
+  const { push } = contexts.forge;
+  push('web', { 'a.txt': '2\n' });
+  const { detail, transient } = await refusal('two', WEB);
+  assert.match(detail, /cannot be fetched here: cannot lock ref/);
+  assert.equal(transient, true);
+});
+
+test('a fetch that a killed gateway left running is ended by the next start', async (t) => {
+  const { contexts, forge } = await scene(t);
+  forge.server.hold();
+  const { place } = contexts;
+  const dir = join(place.stateDir, 'commands');
+  const script = join(tempDir(t), 'gateway.ts');
+  const remote = { ...forge.remote('web'), allows: undefined, token: undefined };
+  const workspace = fileURLToPath(new URL('../index.ts', import.meta.url));
+  const ports = import.meta.resolve('@hermes-fleet/protocol/ports');
+  writeFileSync(
+    script,
+    `import { createCommandRecords, createConfinement, openWorkspaces, recorded } from ${JSON.stringify(workspace)};
+    import { systemClock as clock } from ${JSON.stringify(ports)};
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const place = ${JSON.stringify({ workspaceRoot: place.workspaceRoot, stateDir: place.stateDir })};
+    const made = await createConfinement({ confine: 'unconfined', ...place, clock, log });
+    const confinement = recorded(made, createCommandRecords(${JSON.stringify(dir)}, { byEnv: true }));
+    const remote = { ...${JSON.stringify(remote)}, allows: () => false, token: () => undefined };
+    const options = { profile: 'neo', root: place.workspaceRoot, path: undefined, isolation: 'worktree' };
+    const workspaces = await openWorkspaces({ ...options, repositories: [remote], confinement, clock, log });
+    await workspaces.openWorkspace('one', { repository: { name: 'web' }, resumes: false, signal: AbortSignal.timeout(60000) });`,
+  );
+  const before = forge.server.requests.length;
+  const gateway = spawn(process.execPath, [script], { stdio: ['ignore', 'inherit', 'inherit'] });
+  while (forge.server.requests.length === before) await systemClock.sleep(10);
+  gateway.kill('SIGKILL');
+  await once(gateway, 'close');
+  const running = (): boolean =>
+    spawnSync('pgrep', ['-f', forge.server.url('web.git')], { encoding: 'utf8' }).stdout !== '';
+  assert.equal(running(), true, 'the kill ends the gateway alone');
+  await killLeftovers(dir, { clock: systemClock, log: silentLog });
+  assert.equal(running(), false);
 });
 
 test('a token that the remote refuses is named, and not shown', async (t) => {
@@ -157,7 +248,7 @@ test('a token that the remote refuses is named, and not shown', async (t) => {
   assert.equal(transient, false);
 });
 
-test('the depth limits the history that is fetched first, and later fetches add to it', async (t) => {
+test('the depth limits the history that is fetched, and a context keeps what it began with', async (t) => {
   const { task, forge, clock } = await scene(t, { depth: 2 });
   for (const text of ['2', '3', '4']) forge.push('web', { 'a.txt': text });
   const log = async (context: string): Promise<string> =>
@@ -166,7 +257,7 @@ test('the depth limits the history that is fetched first, and later fetches add 
   assert.equal(await log('one'), '2\n');
   for (const text of ['5', '6']) forge.push('web', { 'a.txt': text });
   clock.forward(10_000);
-  assert.equal(await log('two'), '4\n');
+  assert.equal(await log('two'), '2\n');
   assert.equal(await log('one'), '3\n', 'and its own result');
 });
 

@@ -7,14 +7,13 @@ import type { Uncommitted } from '../git/add-all.ts';
 import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
 import { isThere } from '../process/system-error.ts';
 import type { Base } from '../stores/base.ts';
-import type { Start } from '../stores/origin.ts';
 import { RefusedPack } from '../stores/quarantine.ts';
 import { branchOf } from '../stores/result-refs.ts';
 import type { Results } from '../stores/results.ts';
 import { READY } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place.ts';
-import { leftBehind, notFollowed, notSigned, staleBase, tooLarge } from './left-work.ts';
+import { leftBehind, notFollowed, notSigned, tooLarge } from './left-work.ts';
 import { moveOn } from './move-on.ts';
 import { forgetRefusal, readRefusal, recordRefused, toldOf } from './refusal.ts';
 import { type SavedPack, type SavedWork, savePack } from './save-pack.ts';
@@ -34,7 +33,7 @@ export interface ContextTreeOptions {
   readonly results: Results;
   readonly saved: SavedTrees;
   /** Brings the commit that a new context starts from. */
-  start(): Promise<Start>;
+  start(): Promise<string>;
   /** A commit of the base that the tree is to have before a task begins; undefined: as it is. */
   readonly onto?: string | undefined;
   /** Prepares a new tree of the commit for work. */
@@ -85,7 +84,7 @@ async function openIn(
   async function startAnew(): Promise<void> {
     const lost = { context: name, commit: tip };
     log.error(lost, 'the commit that a context started from is gone: it starts anew, with its files');
-    ({ commit: from } = await options.start());
+    from = await options.start();
     tip = from;
     if (began !== undefined) began = tip;
     await writeFile(ready, from);
@@ -194,8 +193,8 @@ async function openIn(
     ended = undefined;
   };
   let clean = false;
-  /** What is to be looked at of the commit and the work that the task found in the tree. */
-  const behind: Uncommitted[] = origin.stale === undefined ? [] : [staleBase(origin.stale)];
+  /** Work that the task found in the tree, which is on the branch before its own. */
+  const behind: Uncommitted[] = [];
   if (isNew) {
     // A power cut may have emptied the file, which is written when the files are complete.
     const complete = !begun && (await isThere(ready)) && (await isThere(dir));

@@ -20,6 +20,7 @@ import {
 } from './repositories.ts';
 import { createSavedTrees } from './saved-trees.ts';
 import { readSetUp, recordSetUp, toMend } from './set-up-report.ts';
+import { forgetStale, readStale, recordStale } from './stale-base.ts';
 import type { TaskRepository, Workspaces } from './workspace.ts';
 
 const UNMARKED = 'the time of the last use of a context cannot be recorded';
@@ -50,11 +51,16 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
       const { base, results, setUps } = repository;
       const { base: commit, bundle } = options.repository ?? {};
       const checkout = bundle && commit !== undefined ? { commit, open: bundle } : undefined;
-      const start = (): Promise<Start> => base.start({ ...options, ...branchOf(record), checkout });
+      let begun: Start | undefined;
+      const start = async (): Promise<string> => {
+        begun = await base.start({ ...options, ...branchOf(record), checkout });
+        return begun.commit;
+      };
       // A further task may bring a newer commit.
-      const onto = checkout === undefined ? undefined : (await start()).commit;
+      const onto = checkout === undefined ? undefined : await start();
       const prepare = async (place: ContextPlace, commit: string): Promise<void> => {
         if (record !== undefined) await recordRepository(dir, record);
+        if (begun?.stale !== undefined) await recordStale(dir, begun.stale);
         if (setUps === undefined) return;
         const failure = await setUps.apply(place, commit, options);
         // A set-up has a user of its own.
@@ -78,17 +84,16 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
       );
       opening.use(workspace);
       await markUsed(dir, contextId, clock);
-      const setUp = await readSetUp(dir);
+      const [setUp, stale] = [await readSetUp(dir), await readStale(dir)];
       const opened = opening.move();
       return {
         ...workspace,
-        ...(setUp && {
-          setUp,
-          async commit(...args) {
-            const ended = await workspace.commit(...args);
-            return { ...ended, left: [...ended.left, ...toMend(setUp)] };
-          },
-        }),
+        ...(setUp && { setUp }),
+        async commit(message, { isTold = true } = {}) {
+          const ended = await workspace.commit(message, { isTold });
+          if (stale.length > 0 && isTold) await forgetStale(dir);
+          return { ...ended, left: [...ended.left, ...stale, ...(setUp ? toMend(setUp) : [])] };
+        },
         [Symbol.asyncDispose]: () => opened.disposeAsync(),
       };
     },
@@ -178,7 +183,7 @@ const elsewhere = ({ name = 'bundle' }: TaskRepository, began: string) =>
 
 /** The results of all repositories. A configured one may have the name of the user's. */
 function resultsOf(repositories: Repositories, parts: RepositoriesOptions): TaskResults {
-  const { main, all } = repositories;
+  const { main } = repositories;
   const readers = new Map<Repository, TaskResults>();
   function readerOf(repository: Repository): TaskResults {
     const { results } = repository;
@@ -201,9 +206,8 @@ function resultsOf(repositories: Repositories, parts: RepositoriesOptions): Task
       const checkout = await repositories.checkout(context);
       if (await checkout.results.has(commit)) return readerOf(checkout);
     }
-    for (const each of await all())
-      if (each.name === repository && each !== main && (await each.results.has(commit)))
-        return readerOf(each);
+    const named = repository === null ? undefined : await repositories.existing(repository);
+    if (named !== undefined && (await named.results.has(commit))) return readerOf(named);
     return readerOf(main);
   }
   return {

@@ -33,9 +33,3 @@ export const notSigned = (commit: string, reason: string): Uncommitted => ({
   todo: `sign commit ${commit}: it has no signature (${reason})`,
   certain: true,
 });
-
-/** A context that started while its remote could not be reached. */
-export const staleBase = (since: string): Uncommitted => ({
-  todo: `compare with the newest commit of the branch: the work is based on ${since}`,
-  certain: false,
-});

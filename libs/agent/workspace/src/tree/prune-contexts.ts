@@ -43,7 +43,11 @@ export async function pruneContexts(parts: Removing, options: PruneOptions): Pro
   const stored = new Set(names);
   const { all, checkouts, checkout } = parts.repositories;
   const withCheckout = await checkouts();
-  const repositories = [...(await all()), ...(await Promise.all(withCheckout.map(checkout)))];
+  const opened = await Promise.allSettled(withCheckout.map(checkout));
+  const usable = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  for (const each of opened)
+    if (each.status === 'rejected') log.error({ err: each.reason }, 'a checkout cannot be opened');
+  const repositories = [...(await all()), ...usable];
   const held = await Promise.all(repositories.map((each) => heldBy(each, stored, log)));
   const old: StoredContext[] = [];
   for (const name of names) {

@@ -8,6 +8,7 @@ import { unlessAbsent } from '../process/system-error.ts';
 import { type Base, type OriginOf, openBase, ownOrigin } from '../stores/base.ts';
 import { checkoutOrigin } from '../stores/checkout-origin.ts';
 import { cloneOrigin, openSource } from '../stores/clone-origin.ts';
+import { createFetching } from '../stores/fetching.ts';
 import type { Remote } from '../stores/remote.ts';
 import { remoteOrigin } from '../stores/remote-origin.ts';
 import type { CommitSettings } from '../stores/result-commit.ts';
@@ -75,6 +76,7 @@ export async function openRepositories(options: RepositoriesOptions) {
   const remotes = new Map((options.repositories ?? []).map((remote) => [remote.name, remote]));
   const opened = new Map<string, Promise<Repository>>();
   const running = new Set<string>();
+  const fetchingParts = { records: confinement.records, log };
 
   async function openStores({ dir, name, originOf, setUp, isPrivate }: Stores): Promise<Repository> {
     const privateIn = isPrivate ? dir : undefined;
@@ -122,8 +124,11 @@ export async function openRepositories(options: RepositoriesOptions) {
 
   function named(name: string): Promise<Repository> {
     const remote = remotes.get(name);
-    const originOf: OriginOf = (git, store) =>
-      remote === undefined ? ownOrigin(git, store) : remoteOrigin(git, store, remote, { clock, log });
+    const originOf: OriginOf = async (git, store) => {
+      if (remote === undefined) return ownOrigin(git, store);
+      const fetching = await createFetching(git, store, remote, fetchingParts);
+      return remoteOrigin(git, store, remote, { fetching, clock, log });
+    };
     return once(join(repos, name), () => openIn(repos, name, { name, originOf, setUp: remote?.setUp }));
   }
 
@@ -136,7 +141,19 @@ export async function openRepositories(options: RepositoriesOptions) {
 
   const main = await openBeside(await openMainBase(options), root, nameOf(options), options.setUp);
   const foldersIn = async (parent: string): Promise<string[]> =>
-    (await readdir(parent).catch(unlessAbsent)) ?? [];
+    ((await readdir(parent, { withFileTypes: true }).catch(unlessAbsent)) ?? []).flatMap((entry) =>
+      entry.isDirectory() && !entry.name.startsWith('.') ? [entry.name] : [],
+    );
+  /** The one that cannot be opened keeps nobody from the others. */
+  const openable = async (parent: string, open: (name: string) => Promise<Repository>) => {
+    const names = await foldersIn(parent);
+    const found = await Promise.allSettled(names.map(open));
+    return found.flatMap((each, at) => {
+      if (each.status === 'fulfilled') return [each.value];
+      log.error({ repository: names[at], err: each.reason }, 'the stores of a repository cannot be opened');
+      return [];
+    });
+  };
   return {
     /** The user's repository, or the profile's own. */
     main,
@@ -144,6 +161,9 @@ export async function openRepositories(options: RepositoriesOptions) {
     configured,
     /** A repository that is configured, or was. */
     named,
+    /** The same, if it has stores. */
+    existing: async (name: string): Promise<Repository | undefined> =>
+      (await foldersIn(repos)).includes(name) ? named(name) : undefined,
     /** The checkout of a context's caller. `name`, that of the configured repository with the rest of its history, is kept. */
     async checkout(context: string, name?: string): Promise<Repository> {
       const dir = join(checkouts, context);
@@ -154,7 +174,11 @@ export async function openRepositories(options: RepositoriesOptions) {
       return once(dir, async () => {
         const kept = name ?? (await readFile(file, 'utf8').catch(unlessAbsent)) ?? '';
         const remote = remotes.get(kept);
-        const originOf: OriginOf = (git, store) => checkoutOrigin(git, store, { remote, clock, log });
+        const originOf: OriginOf = async (git, store) => {
+          const fetching = remote && (await createFetching(git, store, remote, fetchingParts));
+          const from = remote && fetching && { remote, fetching };
+          return checkoutOrigin(git, store, { remote: from, clock, log });
+        };
         const part = { name: kept || null, originOf, setUp: remote?.setUp, isPrivate: true };
         const made = await openIn(checkouts, context, part);
         await writeFile(file, kept);
@@ -168,11 +192,8 @@ export async function openRepositories(options: RepositoriesOptions) {
       opened.delete(join(checkouts, context));
       await rm(join(checkouts, context), { recursive: true, force: true });
     },
-    /** All repositories but checkouts. */
-    all: async (): Promise<Repository[]> => [
-      main,
-      ...(await Promise.all((await foldersIn(repos)).map(named))),
-    ],
+    /** All repositories but checkouts; without those that cannot be opened, which is logged. */
+    all: async (): Promise<Repository[]> => [main, ...(await openable(repos, named))],
   };
 }
 

@@ -42,7 +42,7 @@ test('a gateway that is killed between any two steps of keeping a result loses n
     const parts = {
       repository: null,
       base,
-      start: () => base.start({}),
+      start: async () => (await base.start({})).commit,
       prepare: async () => {},
       results: await openResults({ dir: join(root, 'results.git'), base, git, clock, log }),
       git,

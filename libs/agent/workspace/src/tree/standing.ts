@@ -1,4 +1,3 @@
-import type { Start } from '../stores/origin.ts';
 import type { Results } from '../stores/results.ts';
 import { readBase } from './context-folder.ts';
 
@@ -10,8 +9,6 @@ export interface Standing {
   readonly from: string;
   /** The last commit that the gateway has taken over. */
   readonly tip: string;
-  /** Why `from` may not be the newest commit of its branch. */
-  readonly stale?: string | undefined;
 }
 
 /** Finds where a context stands. A new one starts. */
@@ -19,11 +16,10 @@ export async function standing(options: {
   readonly name: string;
   readonly dir: string;
   readonly results: Pick<Results, 'refs'>;
-  start(): Promise<Start>;
+  start(): Promise<string>;
 }): Promise<Standing> {
   const { dir, name, results, start } = options;
   const [begun, refs] = await Promise.all([readBase(dir), results.refs(name)]);
-  const known = begun ?? refs.base;
-  const { commit: from, stale } = known === undefined ? await start() : { commit: known };
-  return { begun: begun !== undefined, from, tip: refs.tip ?? from, stale };
+  const from = begun ?? refs.base ?? (await start());
+  return { begun: begun !== undefined, from, tip: refs.tip ?? from };
 }
