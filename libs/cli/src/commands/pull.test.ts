@@ -170,11 +170,11 @@ test('folders that killed commands of this user left are removed after a day', a
   const { mine, tmp } = scene;
   scene.work({ 'b.txt': 'b\n' });
   const old = new Date(Date.now() - 25 * 3_600_000);
-  for (const name of ['fleet-pull-old', 'fleet-pull-new', 'fleet-other'])
+  for (const name of ['fleet-git-old', 'fleet-git-new', 'fleet-other'])
     mkdirSync(join(tmp, name, 'objects'), { recursive: true });
-  for (const name of ['fleet-pull-old', 'fleet-other']) utimesSync(join(tmp, name), old, old);
+  for (const name of ['fleet-git-old', 'fleet-other']) utimesSync(join(tmp, name), old, old);
   done(await scene.run(mine, 'pull'));
-  assert.deepEqual(readdirSync(tmp).sort(), ['fleet-other', 'fleet-pull-new']);
+  assert.deepEqual(readdirSync(tmp).sort(), ['fleet-git-new', 'fleet-other']);
 });
 
 test('a folder without the start of the work, without a repository or without git is named', async (t) => {

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fleet } from '../../testing/profile-stub.ts';
 import { CONTEXT, resultsScene, TASK } from '../../testing/results-stub.ts';
-import { saidBy } from '../results/git.ts';
+import { saidBy } from '../git/git.ts';
 import { branchFor } from '../results/pull-branch.ts';
 import { forTerminal } from '../results/read-part.ts';
 

@@ -4,14 +4,14 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { command, type Invocation, type Streams } from '../command-line/command.ts';
 import { quote, UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
+import { untilStopped } from '../command-line/until-stopped.ts';
 import { diffUsage, pullUsage, showUsage } from '../command-specs/tasks.ts';
+import { createGit } from '../git/git.ts';
+import { openRepository, type Repository, short } from '../git/repository.ts';
 import { type Applied, applyChanges } from '../results/apply-changes.ts';
-import { createGit } from '../results/git.ts';
 import { type KeptResult, keptResult } from '../results/kept-result.ts';
 import { branchFor, checkName, type PulledBranch, pullBranch } from '../results/pull-branch.ts';
 import { forTerminal, notEmpty, readPart, readText } from '../results/read-part.ts';
-import { openRepository, type Repository, short } from '../results/repository.ts';
-import { untilStopped } from '../results/until-stopped.ts';
 import { namedTask } from '../task/find-task.ts';
 
 type Call = Pick<Invocation<typeof showUsage.options>, 'values' | 'env'>;

@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { failure, type Git, namesIn, saidBy } from './git.ts';
+import { failure, type Git, namesIn, saidBy } from '../git/git.ts';
+import { type Repository, short } from '../git/repository.ts';
+import { inScratch } from '../git/scratch.ts';
 import { filesInTheWay } from './in-the-way.ts';
 import type { KeptResult } from './kept-result.ts';
 import { receiveResult } from './receive-result.ts';
-import { type Repository, short } from './repository.ts';
-import { inScratch } from './scratch.ts';
 
 /** The changes of a task in a working tree. `files` is empty if all of them were there already. */
 export interface Applied {

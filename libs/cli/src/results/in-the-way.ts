@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemCode } from '@hermes-fleet/protocol';
-import { type Git, namesIn } from './git.ts';
+import { type Git, namesIn } from '../git/git.ts';
 
 /** Paths of one call of git, far below the limits of a command line. */
 const PATHS_PER_CALL = 200;

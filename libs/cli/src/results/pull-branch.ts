@@ -1,7 +1,7 @@
-import { failure, saidBy } from './git.ts';
+import { failure, saidBy } from '../git/git.ts';
+import { type Repository, short } from '../git/repository.ts';
 import type { KeptResult } from './kept-result.ts';
 import { receiveResult } from './receive-result.ts';
-import { type Repository, short } from './repository.ts';
 
 /** What became of a branch. `before` is its commit before, null where there was none. */
 export interface PulledBranch {

@@ -3,12 +3,12 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { FleetError } from '@hermes-fleet/protocol';
+import { failure, saidBy } from '../git/git.ts';
+import { hasWhole, type Repository, short } from '../git/repository.ts';
+import { inScratch } from '../git/scratch.ts';
 import { type BundleHeader, readHeader } from './bundle.ts';
-import { failure, saidBy } from './git.ts';
 import type { KeptResult } from './kept-result.ts';
 import { readPart } from './read-part.ts';
-import { hasWhole, type Repository, short } from './repository.ts';
-import { inScratch } from './scratch.ts';
 
 /**
  * Brings the commits of a result into the object store of a repository, where nothing refers to them yet; those that are there

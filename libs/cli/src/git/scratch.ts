@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemCode } from '@hermes-fleet/protocol';
 
-const PREFIX = 'fleet-pull-';
+const PREFIX = 'fleet-git-';
 /** Longer than any command runs. */
 const LEFT_MS = 24 * 60 * 60 * 1000;
 
