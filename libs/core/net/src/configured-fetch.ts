@@ -27,7 +27,7 @@ export type TlsFetch = (
   init: {
     readonly method?: string;
     readonly headers?: Readonly<Record<string, string>>;
-    readonly body?: string;
+    readonly body?: string | Blob;
     readonly signal: AbortSignal;
   },
 ) => Promise<Response>;
@@ -94,8 +94,11 @@ async function requestOf(input: Input, init: RequestInit = {}) {
   if (url.username !== '' || url.password !== '')
     throw new TypeError(`the address at ${quoted(url.host)} holds credentials: send them in a header`);
   const method = request?.method ?? init.method?.toUpperCase() ?? 'GET';
-  const given = Object.fromEntries(request?.headers ?? new Headers(init.headers));
   const body = request === undefined ? ((init.body as PlainBody | null) ?? undefined) : await bodyOf(request);
+  const given = {
+    ...(body instanceof Blob && body.type !== '' && { 'content-type': body.type }),
+    ...Object.fromEntries(request?.headers ?? new Headers(init.headers)),
+  };
   refuseAmbiguous(method, given, body);
   return {
     url,
@@ -107,7 +110,7 @@ async function requestOf(input: Input, init: RequestInit = {}) {
   };
 }
 
-type PlainBody = string | Uint8Array | undefined;
+type PlainBody = string | Uint8Array | Blob | undefined;
 
 async function bodyOf(request: Request): Promise<PlainBody> {
   return request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
@@ -123,4 +126,8 @@ function refuseAmbiguous(method: string, headers: Readonly<Record<string, string
 }
 
 const isPlainBody = (body: RequestInit['body']): boolean =>
-  body === undefined || body === null || typeof body === 'string' || body instanceof Uint8Array;
+  body === undefined ||
+  body === null ||
+  typeof body === 'string' ||
+  body instanceof Uint8Array ||
+  body instanceof Blob;

@@ -1,6 +1,7 @@
-import { type Agent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { type Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { Readable } from 'node:stream';
 import type { Address } from './destination.ts';
 
 /** In ms. */
@@ -17,7 +18,8 @@ export interface ConnectionLimits {
 export interface OutgoingRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array | undefined;
+  /** A Blob, as of a file, is sent as it is read. */
+  readonly body: string | Uint8Array | Blob | undefined;
   readonly signal: AbortSignal | undefined;
   /** Default: a connection of its own. */
   readonly agent?: Agent;
@@ -39,7 +41,7 @@ export function sendRequest(
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   let answer: IncomingMessage | undefined;
   // Without it, the body of a DELETE would be the beginning of the next request of its connection.
-  const length = body === undefined ? undefined : { 'content-length': String(Buffer.byteLength(body)) };
+  const length = body === undefined ? undefined : { 'content-length': String(lengthOf(body)) };
   const sent = request(
     url,
     {
@@ -86,8 +88,20 @@ export function sendRequest(
   sent.on('error', reject);
   // An unrequested protocol upgrade closes the connection without an error or a response.
   sent.once('close', () => reject(new Error('the connection was closed without a response')));
-  sent.end(body);
+  if (body instanceof Blob) sendBlob(body, sent);
+  else sent.end(body);
   return promise;
+}
+
+const lengthOf = (body: string | Uint8Array | Blob): number =>
+  body instanceof Blob ? body.size : Buffer.byteLength(body);
+
+/** One that cannot be read ends the request with the error of that, which a pipeline would hide. */
+function sendBlob(blob: Blob, request: ClientRequest): void {
+  const content = Readable.from(blob.stream());
+  content.once('error', (error) => request.destroy(error));
+  request.once('close', () => content.destroy());
+  content.pipe(request);
 }
 
 const tooLate = (what: string, ms: number): Error =>

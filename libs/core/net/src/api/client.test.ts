@@ -5,7 +5,8 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { Route } from '@hermes-fleet/protocol/api';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
-import { createApiClient, type Refusal } from './client.ts';
+import { createApiClient } from './client.ts';
+import type { Refusal } from './refusal.ts';
 
 const client = createApiClient({
   clock: systemClock,
@@ -93,6 +94,21 @@ test('a refusal has the code, the message and the fields of an error over HTTP a
     [rpc.code, rpc.message, rpc.fields],
     ['TASK_NOT_FOUND', 'no', [{ path: 'id', reason: 'is unknown' }]],
   );
+});
+
+test('a blob is posted with its type, and its answer is read as every other', async (t) => {
+  const neo = await serving(t, (reply, path) =>
+    path === '/things'
+      ? reply.end('{"n":1}')
+      : reply.writeHead(409).end(JSON.stringify({ error: { code: 'NO_RESULT', message: path } })),
+  );
+  const blob = new Blob(['x'], { type: 'text/x' });
+  assert.deepEqual(await client.upload(neo, '/things', blob, z.object({ n: z.int() })), { n: 1 });
+  await assert.rejects(
+    client.upload(neo, '/things', blob, z.object({ m: z.int() })),
+    /neo answers POST \/things with what cannot be read: m: /,
+  );
+  await assert.rejects(client.upload(neo, '/other?q=1', blob, z.object({})), { message: '/other?q=1' });
 });
 
 test('a service that cannot be reached, or breaks off, is told with its address and the cause', async (t) => {

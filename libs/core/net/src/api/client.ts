@@ -1,5 +1,4 @@
 import {
-  type FieldError,
   FleetError,
   fieldErrors,
   HANDSHAKE_EXTENSION,
@@ -16,28 +15,8 @@ import type { TlsFetch } from '../configured-fetch.ts';
 import { readBounded } from '../read-bounded.ts';
 import { connectionFault, connectionRefusal, type TlsKeys } from '../tls/faults.ts';
 import { type Read, readable } from './readable.ts';
-
-/** A service of the fleet. */
-export interface Service {
-  readonly name: string;
-  /** The base URL. */
-  readonly url: string;
-  /** The bearer token to present; none for pages that need none. */
-  readonly token?: string | undefined;
-}
-
-/** An answer that is a refusal. Its texts are cut to 500 characters, and its fields to the first 50. */
-export interface Refusal {
-  readonly service: Service;
-  readonly path: string;
-  readonly status: number;
-  /** The code of the error, as of the catalogue of errors; of JSON-RPC, the reason. */
-  readonly code: string | undefined;
-  readonly message: string | undefined;
-  readonly fields: readonly FieldError[];
-  /** Where a redirect leads. */
-  readonly location: string | null;
-}
+import { MAX_FIELDS, MAX_TEXT, type Refusal, refusalOf } from './refusal.ts';
+import type { Service } from './service.ts';
 
 export interface ApiClientOptions {
   readonly clock: Pick<Clock, 'timer'>;
@@ -97,18 +76,24 @@ export interface ApiClient {
   ): Promise<{ readonly text: string; readonly headers: Headers }>;
   /** The answer of a GET, of any size, which the caller reads or cancels within the time of the call. */
   download(service: Service, path: string, options?: DownloadOptions): Promise<Response>;
+  /** Posts a blob, as of a file, of any size; the answer is read as that of `call`. */
+  upload<S extends z.ZodType>(
+    service: Service,
+    path: string,
+    blob: Blob,
+    answer: S,
+    options?: DownloadOptions,
+  ): Promise<Read<S>>;
 }
 
 interface Sent extends DownloadOptions {
   readonly method?: Route['method'];
-  readonly body?: string | undefined;
+  readonly body?: string | Blob | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 const CALL_MS = 15_000;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
-const MAX_TEXT = 500;
-const MAX_FIELDS = 50;
 
 export function createApiClient(options: ApiClientOptions): ApiClient {
   const { clock, tls, tlsKeys, refused } = options;
@@ -131,7 +116,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         headers: {
           accept: 'application/json',
           ...(service.token !== undefined && { authorization: `Bearer ${service.token}` }),
-          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(typeof body === 'string' && { 'content-type': 'application/json' }),
           ...sent.headers,
         },
         ...(body !== undefined && { body }),
@@ -166,16 +151,32 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     return { response, text, refuse };
   };
 
+  const answerOf = <S extends z.ZodType>(
+    service: Service,
+    { response, text, refuse }: Awaited<ReturnType<typeof whole>>,
+    schema: S,
+    what: string,
+  ): Read<S> => {
+    const answer = parsed(text);
+    if (!response.ok || !isJsonObject(answer)) throw refuse(isJsonObject(answer) ? answer.error : undefined);
+    return judged(answer, schema, service, what);
+  };
+
   return {
     async call(service, route, ...[call]) {
       const { params = {}, query, body, timeoutMs } = (call ?? {}) as Partial<RouteCall<':id'>>;
       const path = pathOf(route.path, params, query);
       const sent = { method: route.method, body: body && JSON.stringify(body), timeoutMs };
-      const { response, text, refuse } = await whole(service, path, sent);
-      const answer = parsed(text);
-      if (!response.ok || !isJsonObject(answer))
-        throw refuse(isJsonObject(answer) ? answer.error : undefined);
-      return judged(answer, route.answer, service, `${route.method} ${route.path}`);
+      return answerOf(
+        service,
+        await whole(service, path, sent),
+        route.answer,
+        `${route.method} ${route.path}`,
+      );
+    },
+    async upload(service, path, blob, answer, options = {}) {
+      const read = await whole(service, path, { method: 'POST', body: blob, ...options });
+      return answerOf(service, read, answer, `POST ${path.replace(/\?.*/, '')}`);
     },
     async rpc(service, { method, answer: schema }, params, { timeoutMs } = {}) {
       // Params as text: to parse and serialize them would hide duplicate keys and exact numbers from the service.
@@ -265,27 +266,3 @@ function parsed(text: string): unknown {
     return undefined;
   }
 }
-
-function refusalOf(service: Service, path: string, response: Response, error: unknown): Refusal {
-  const { code, message, fields, data } = isJsonObject(error) ? error : {};
-  const details = (Array.isArray(data) ? data : []).filter(isJsonObject);
-  const word = typeof code === 'string' ? code : details[0]?.reason;
-  const violations = details.flatMap((each) => each.fieldViolations ?? []);
-  return {
-    service,
-    path,
-    status: response.status,
-    code: typeof word === 'string' ? word : undefined,
-    message: typeof message === 'string' ? message.slice(0, MAX_TEXT) : undefined,
-    fields: [...(Array.isArray(fields) ? fields : []), ...violations]
-      .filter(isJsonObject)
-      .slice(0, MAX_FIELDS)
-      .map((each) => ({
-        path: textOf(each.path ?? each.field),
-        reason: textOf(each.reason ?? each.description),
-      })),
-    location: response.headers.get('location'),
-  };
-}
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_TEXT) : '');

@@ -4,7 +4,7 @@ export {
   createApiClient,
   csvPages,
   PAGE,
-  type Refusal,
-  type Service,
 } from './client.ts';
 export type { Read } from './readable.ts';
+export type { Refusal } from './refusal.ts';
+export type { Service } from './service.ts';
