@@ -10,7 +10,8 @@ import { type Ended, fleet, keysFolder } from './profile-stub.ts';
 export const TASK = '01a20d70-d81a-7000-8000-0000000000aa';
 export const CONTEXT = '01a20d70-d81a-7000-8000-00005eedc0de';
 
-const GIT_ENV = {
+/** A git with a user and without settings of this machine. */
+export const GIT_ENV = {
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_CONFIG_NOSYSTEM: '1',
   ...{ GIT_AUTHOR_NAME: 'Ann', GIT_AUTHOR_EMAIL: 'ann@example.org' },

@@ -1,6 +1,7 @@
 import { type ApiClient, createApiClient, type Refusal, type Service } from '@hermes-fleet/net/api';
 import type { TlsSource } from '@hermes-fleet/net/tls';
-import { FleetError, JOIN_PATH, MEMBERSHIP_PATH } from '@hermes-fleet/protocol';
+import { type ErrorCode, FleetError, JOIN_PATH, MEMBERSHIP_PATH } from '@hermes-fleet/protocol';
+import { REPOSITORIES } from '@hermes-fleet/protocol/api';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { CONSOLE } from '../keys/layout.ts';
 import { ownTls, TLS_KEYS } from './tls.ts';
@@ -36,6 +37,14 @@ export function fleetApi(): ApiClient {
   return made.client;
 }
 
+/** The codes of results and of bundles. */
+const OWN_CODES: readonly ErrorCode[] = [
+  'NO_RESULT',
+  'ARTIFACT_TOO_LARGE',
+  'BUNDLE_REFUSED',
+  'BUNDLE_LACKS_COMMITS',
+];
+
 function refused({ service, path, status, code, message, fields, location }: Refusal): FleetError {
   const { name, url } = service;
   if (status === 401) {
@@ -44,9 +53,14 @@ function refused({ service, path, status, code, message, fields, location }: Ref
     const own = name === CONSOLE ? 'CONSOLE_LOGIN of its keys: restart the console' : 'the token';
     return new FleetError('UNAUTHENTICATED', why ?? `${name} does not accept ${own}`);
   }
-  // The codes of results. The message may name a file, whose name may have line breaks.
-  if (code === 'NO_RESULT' || code === 'ARTIFACT_TOO_LARGE')
-    return new FleetError(code, `${name}: ${message?.replaceAll(/[\r\n]+/g, ' ') ?? `HTTP ${status}`}`);
+  // The message may name a file, whose name may have line breaks.
+  const own = OWN_CODES.find((each) => each === code);
+  if (own) return new FleetError(own, `${name}: ${message?.replaceAll(/[\r\n]+/g, ' ') ?? `HTTP ${status}`}`);
+  if (status === 404 && path === REPOSITORIES.list.path)
+    return new FleetError(
+      'PEER_REFUSED',
+      `${name} is of a release that takes no checkouts: upgrade it, or leave out --repo`,
+    );
   if (location !== null && status >= 300 && status < 400)
     return new FleetError('PEER_REFUSED', `${url} redirects to ${location}: use that address`);
   if (status === 404 && code === 'NOT_FOUND' && path === JOIN_PATH)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { dispatchOf } from './dispatch-options.ts';
+import { dispatchOf, withRepository } from './dispatch-options.ts';
 
 const Sent = z.looseObject({
   task: z.looseObject({ repository: z.unknown().optional() }),
@@ -19,14 +19,26 @@ describe('--repo and --base', () => {
     assert.deepEqual([other.repository, none.required_capabilities], [undefined, undefined]);
   });
 
+  it('of a path requires the capability to work on checkouts, whose bundle is named once it is sent', () => {
+    for (const repo of ['.', '..', '../web', '/web', 'web/']) {
+      const { task, requirements } = sent({ repo, capability: ['file'] });
+      assert.deepEqual(
+        [task.repository, requirements.required_capabilities],
+        [undefined, ['file', 'repository:bundle']],
+      );
+    }
+    const repository = { name: 'web', bundle: 'b'.repeat(64), base: 'c'.repeat(40) };
+    const { task, requirements } = Sent.parse(withRepository(dispatchOf({ repo: '.' }), repository));
+    assert.deepEqual(task.repository, repository);
+    assert.deepEqual(requirements.required_capabilities, ['repository:bundle', 'repository:web']);
+  });
+
   for (const [values, words] of [
-    [{ repo: '.' }, /^--repo takes the name of .*: a checkout of yours cannot be sent yet$/],
-    [{ repo: '..' }, /a checkout of yours cannot be sent yet/],
-    [{ repo: '../web' }, /a checkout of yours cannot be sent yet/],
     [{ repo: 'a b' }, /^--repo must be 1 to 63 letters, digits, ".", "_" or "-"$/],
     [{ repo: '' }, /^--repo must be 1 to 63 letters/],
     [{ repo: 'web', base: 'a..b' }, /^--base must be the name of a branch, such as main or release\/1\.2$/],
-    [{ base: 'main' }, /^--repo is missing$/],
+    [{ base: 'main' }, /^--base goes with --repo and the name of a repository; /],
+    [{ repo: './web', base: 'main' }, /; of a checkout, the commit that is checked out is sent$/],
   ] as const)
     it(`are refused: ${JSON.stringify(values)}`, () =>
       assert.throws(() => dispatchOf(values), { name: 'UsageError', message: words }));

@@ -6,7 +6,7 @@ import {
   type JsonValue,
   PROTOCOL_VERSION,
 } from '@hermes-fleet/protocol';
-import { decodeDispatch, encodeDispatch } from '@hermes-fleet/protocol/handshake';
+import { BUNDLE_CAPABILITY, decodeDispatch, encodeDispatch } from '@hermes-fleet/protocol/handshake';
 import type { OptionSpecs, Values } from './command.ts';
 import { invalidOptions } from './field-errors.ts';
 import { UsageError, wholeNumber } from './option-values.ts';
@@ -19,13 +19,29 @@ export const describesDispatch = (values: Given): boolean =>
 
 /**
  * Builds a TASK_DISPATCH from options. Throws UsageError that names every invalid option; `targetOption` is the one for the
- * target.
+ * target. A path as `--repo` only adds what a worker needs for it: `withRepository` adds the rest.
  */
 export function dispatchOf(values: Given, targetOption = 'target'): JsonObject {
-  if (/\/|^\.{1,2}$/.test(values.repo ?? ''))
+  const { repo, base, ...contract } = values;
+  const isCheckout = isCheckoutPath(repo);
+  if (base !== undefined && (repo === undefined || isCheckout))
     throw new UsageError(
-      '--repo takes the name of a repository in the configuration of workers: a checkout of yours cannot be sent yet',
+      '--base goes with --repo and the name of a repository; of a checkout, the commit that is checked out is sent',
     );
+  if (!isCheckout) return built(values, targetOption);
+  // Its bundle is known once it is sent; the capability decides where the task can go.
+  return built({ ...contract, capability: [...(values.capability ?? []), BUNDLE_CAPABILITY] }, targetOption);
+}
+
+/** The dispatch with the repository that `sendCheckout` resolves with, and with all that it requires. */
+export const withRepository = (dispatch: JsonObject, repository: JsonObject): JsonObject =>
+  encodeDispatch(decodeDispatch(put(dispatch, ['task', 'repository'], repository)));
+
+/** True for a path, which cannot be the name of a configured repository. */
+export const isCheckoutPath = (repo: string | undefined): repo is string =>
+  repo !== undefined && /\/|^\.{1,2}$/.test(repo);
+
+function built(values: Given, targetOption: string): JsonObject {
   let dispatch: JsonObject = {
     type: 'TASK_DISPATCH',
     protocol_version: PROTOCOL_VERSION,

@@ -50,7 +50,10 @@ export const CONTRACT_OPTIONS = {
   'context-window': text('tokens', 'the smallest context window'),
   priority: text('priority', 'low, normal, high or urgent'),
   budget: text('tokens', 'the most tokens that the task may spend'),
-  repo: text('name', 'the repository to work on, by its name in the configuration of workers'),
+  repo: text(
+    'name|path',
+    'the repository to work on: its name in the configuration of workers, or a path of yours',
+  ),
   base: text('branch', 'the branch that the work starts from; that of the configuration by default'),
   'read-only': flag('the task changes no file'),
   'task-id': text('id', "the caller's name for the task; the same one makes no second task"),

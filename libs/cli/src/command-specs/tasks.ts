@@ -7,6 +7,7 @@ export const DISPATCHED = {
   deadline: text('time', 'when it must be done: 10m from now, or a time in ISO 8601'),
   schema: text('file', 'a JSON Schema for the output, which is then JSON'),
   ...CONTRACT_OPTIONS,
+  'include-changes': flag('with the path of a checkout: send what is not committed, too'),
 } satisfies OptionSpecs;
 
 const SEND_OPTIONS = {
@@ -25,6 +26,7 @@ export const sendUsage = usage('send', 'send a task, watch it, and print its res
   examples: [
     'send "Write a haiku into haiku.txt"',
     'send "Fix the failing test" --budget 40000 --deadline 10m --mcp filesystem',
+    'send "Fix the failing test" --repo .',
     'send "Fix the failing test" --repo web --base release/1.2',
     'send - --file report.csv --detach < brief.md',
     'send "hello" --url https://agent.example --token-env AGENT_TOKEN',

@@ -62,6 +62,11 @@ async function write(
   await pipeline(stdout.isTTY ? forTerminal(content, binary) : content, stdout, { end: false });
 }
 
+const REMEDIES = {
+  none: "run this in that of the task's files",
+  sha256: 'take the result in a repository of its own (git init)',
+};
+
 /** `fleet pull <id>`: takes the result of a task into the repository of the current folder (docs/cli.md#results). */
 const pullCommand = command(pullUsage, async ({ positionals, values, env, stderr, show }) => {
   const { branch, apply = false } = values;
@@ -72,7 +77,7 @@ const pullCommand = command(pullUsage, async ({ positionals, values, env, stderr
   const kept = await keptBy('pull', { values, env }, id);
   await untilStopped(
     async (signal) => {
-      const repository = await openRepository(createGit(env, process.cwd(), signal));
+      const repository = await openRepository(createGit(env, process.cwd(), signal), REMEDIES);
       if (branch !== undefined) await checkName(repository, branch);
       if (apply) {
         const applied = await applyChanges(repository, kept);

@@ -2,12 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type { A2AClient, OutboundMessage, PeerReply } from '@hermes-fleet/a2a/client';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import { command, type Values } from '../command-line/command.ts';
-import { dispatchOf } from '../command-line/dispatch-options.ts';
+import { type Checkout, openCheckout } from '../checkout/open-checkout.ts';
+import { receiverAt, sendCheckout } from '../checkout/send-checkout.ts';
+import { command, type Invocation, type Values } from '../command-line/command.ts';
+import { dispatchOf, isCheckoutPath, withRepository } from '../command-line/dispatch-options.ts';
 import { UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
 import { fleetClient, type Reachable, reachable } from '../command-line/reachable.ts';
+import { untilStopped } from '../command-line/until-stopped.ts';
 import { DISPATCHED, sendUsage } from '../command-specs/tasks.ts';
+import { createGit } from '../git/git.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { type Awaited, awaitTask, finish, type Opened, openStream } from '../task/await-task.ts';
 import {
@@ -37,18 +41,21 @@ const sendCommand = command(sendUsage, async (call) => {
     values.url === undefined ? MAX_PROFILE_FILES_BYTES : MAX_FILES_BYTES,
   );
   const schema = values.schema === undefined ? undefined : readSchema(values.schema);
+  const checkout = await checkoutOf(values, env);
   // After all that may be wrong: a brief that was written in an editor is not lost.
   const brief = await readBrief(positionals, env, stdin);
-  const content =
-    values.url === undefined ? { data: dispatch(values, brief, deadlineAt, schema) } : { text: brief };
+  const described = values.url === undefined && dispatch(values, brief, deadlineAt, schema);
+  const client = fleetClient();
+  const at = receiverOf(await reachable(client, values, env));
+  const repository = checkout && (await sent(checkout, at, call));
   const message = {
     messageId: randomUUID(),
-    ...content,
+    ...(described
+      ? { data: repository ? withRepository(described, repository) : described }
+      : { text: brief }),
     contextId: values.context,
     parts: files,
   };
-  const client = fleetClient();
-  const at = receiverOf(await reachable(client, values, env));
   const awaited: Awaited = { ...call, client, at, deadlineAt };
   if (values.detach === true) return detach(awaited, { ...message, blocking: false });
   return watch(awaited, { ...message, blocking: true });
@@ -63,6 +70,35 @@ function refuseContract(values: SendValues): void {
     throw new UsageError(
       `--url sends plain text, which cannot carry ${given.map((name) => `--${name}`).join(', ')}`,
     );
+}
+
+/** The checkout that `--repo` names, judged here alone. */
+async function checkoutOf(values: SendValues, env: NodeJS.ProcessEnv): Promise<Checkout | undefined> {
+  const { repo, 'include-changes': includesChanges } = values;
+  if (isCheckoutPath(repo)) return openCheckout(env, repo, new AbortController().signal);
+  if (includesChanges) throw new UsageError('--include-changes goes with --repo and the path of a checkout');
+  return undefined;
+}
+
+/** Sends a checkout to the profile that takes the task; resolves with the repository of the task. */
+async function sent(
+  checkout: Checkout,
+  { target }: Reachable,
+  { values, stderr }: Pick<Invocation<typeof sendUsage.options>, 'values' | 'stderr'>,
+): Promise<JsonObject> {
+  if (target === undefined) throw new UsageError('--url takes no checkout');
+  const to = await receiverAt(target);
+  const { 'include-changes': includesChanges = false } = values;
+  return untilStopped(
+    async (signal) =>
+      sendCheckout({
+        checkout: { ...checkout, git: createGit(checkout.git.env, checkout.git.cwd, signal) },
+        includesChanges,
+        to,
+        say: (line) => printLines(stderr, [line]),
+      }),
+    () => printLines(stderr, ['fleet: stopped: no task was sent']),
+  );
 }
 
 /** The profile that takes the task: the one that is named, else the orchestrator. */

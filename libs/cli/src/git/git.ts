@@ -8,8 +8,10 @@ import { sanitize } from '../command-line/output.ts';
 export interface GitCall {
   /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Stdin: a file from a place on. Default: empty. */
-  readonly input?: { readonly file: string; readonly start: number };
+  /** Stdin: a text, or a file from a place on. Default: empty. */
+  readonly input?: string | { readonly file: string; readonly start: number };
+  /** Reads standard output, of any length, in place of the text that the call returns. Its error ends the call. */
+  readonly output?: (stdout: Readable) => Promise<void>;
   /** The call is done to its end, also when the command is stopped meanwhile. */
   readonly isWhole?: boolean;
 }
@@ -56,14 +58,15 @@ export function createGit(env: NodeJS.ProcessEnv, cwd: string, signal: AbortSign
     const { promise: ended, resolve, reject } = Promise.withResolvers<number>();
     child.once('error', reject);
     child.once('close', (code) => resolve(code ?? -1));
-    const input = call.input ? createReadStream(call.input.file, call.input) : Readable.from([]);
+    const { input = '', output } = call;
+    const stdin = typeof input === 'string' ? Readable.from([input]) : createReadStream(input.file, input);
     try {
       const [code, stdout, stderr] = await Promise.all([
         ended,
-        bounded(child.stdout, stop),
+        output ? output(child.stdout).then(() => '') : bounded(child.stdout, stop),
         bounded(child.stderr, stop),
         // Git that has read enough, or fails, closes its input: its end says why.
-        pipeline(input, child.stdin).catch((error: unknown) => {
+        pipeline(stdin, child.stdin).catch((error: unknown) => {
           if (!['EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(systemCode(error) ?? '')) throw error;
         }),
       ]);
@@ -109,6 +112,24 @@ export const saidBy = (stderr: string): string =>
 export async function namesIn(git: Git, args: readonly string[], call?: GitCall): Promise<string[]> {
   const found = await git.read(args, `git ${args[0]} fails`, call);
   return [...new Set(found.split('\0').filter((name) => name !== ''))];
+}
+
+/** Calls `each` with the entries of such a list, of any length. */
+export async function eachName(
+  git: Git,
+  args: readonly string[],
+  each: (name: string) => void,
+): Promise<void> {
+  let rest = '';
+  const output = async (stdout: Readable): Promise<void> => {
+    for await (const chunk of stdout) {
+      const names = `${rest}${chunk.toString('latin1')}`.split('\0');
+      rest = names.pop() ?? '';
+      for (const name of names) each(Buffer.from(name, 'latin1').toString());
+    }
+  };
+  const { code, stderr } = await git.exec(args, { output });
+  if (code !== 0) throw failure(`git ${args[0]} fails: ${saidBy(stderr)}`);
 }
 
 /** INVALID_PARAMS, on one line whatever it names. */

@@ -15,20 +15,26 @@ export interface Repository {
   readonly hasHead: boolean;
 }
 
-/** Throws INVALID_PARAMS where there is no repository that git takes, and for one whose commits cannot be those of a result. */
-export async function openRepository(git: Git): Promise<Repository> {
+/** What to do about a repository that cannot be used. */
+export interface Remedies {
+  /** There is none. */
+  readonly none: string;
+  /** Its commits are of SHA-256. */
+  readonly sha256: string;
+}
+
+/** Throws INVALID_PARAMS where there is no repository that git takes, and for one whose commits the fleet does not have. */
+export async function openRepository(git: Git, remedies: Remedies): Promise<Repository> {
   const { code, stdout, stderr } = await git.exec([
     'rev-parse',
     ...['--is-bare-repository', '--is-inside-work-tree', '--show-object-format'],
   ]);
   if (code !== 0)
-    throw failure(
-      `${git.cwd} is in no repository that git takes (${saidBy(stderr)}): run this in that of the task's files`,
-    );
+    throw failure(`${git.cwd} is in no repository that git takes (${saidBy(stderr)}): ${remedies.none}`);
   const [isBare, isInTree, format] = stdout.split('\n');
   if (format === 'sha256')
     throw failure(
-      `the repository of ${git.cwd} has commits of SHA-256, and a result those of SHA-1: take it in a repository of its own (git init)`,
+      `the repository of ${git.cwd} has commits of SHA-256, and the fleet those of SHA-1: ${remedies.sha256}`,
     );
   const store = await git.read(['rev-parse', '--git-path', 'objects'], 'git names no store of objects');
   const hasHead = await git.ask(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}']);

@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { openAsBlob, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
-import { text as textOf } from 'node:stream/consumers';
 import { describe, it, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { tempDir } from '@hermes-fleet/protocol/testing';
 import { codeOf, thrownBy } from '../testing/fetching.ts';
 import { startServer } from '../testing/server.ts';
 import { createClient } from './client.ts';
@@ -197,30 +193,6 @@ describe('a client of the policy configured', () => {
       seen,
       sent.map((each) => `DELETE ${each}`),
     );
-  });
-
-  it('sends a file as it is read, ends with its signal, and says that the file changed meanwhile', async (t) => {
-    const file = join(tempDir(t, { prefix: 'fleet-net-' }), 'file');
-    const text = 'x'.repeat(1_000_000);
-    writeFileSync(file, text);
-    const begun = Promise.withResolvers<void>();
-    const { port } = await startServer(t, async (request, response) => {
-      begun.resolve();
-      if (request.url === '/') response.end(String((await textOf(request)) === text));
-    });
-    const send = createClient('configured');
-    const post = async (path: string, signal?: AbortSignal) =>
-      send(at(port, path), { method: 'POST', body: await openAsBlob(file), signal: signal ?? null });
-    assert.equal(await (await post('/')).text(), 'true');
-    const stop = new AbortController();
-    const sent = post('/silent', stop.signal);
-    await begun.promise;
-    stop.abort(new Error('stopped'));
-    await assert.rejects(sent, { message: 'stopped' });
-    const blob = await openAsBlob(file);
-    writeFileSync(file, 'shorter');
-    const changed = await thrownBy(send(at(port), { method: 'POST', body: blob }));
-    assert.equal((changed.cause as Error).name, 'NotReadableError');
   });
 
   it('sends nothing that would leave open where a request ends, and such a fault is not one of the network', async (t) => {

@@ -1,0 +1,116 @@
+import { openAsBlob } from 'node:fs';
+import { join } from 'node:path';
+import type { Read } from '@hermes-fleet/net/api';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { BUNDLE_TYPE, REPOSITORIES, TakenBundle, uploadUrl } from '@hermes-fleet/protocol/api';
+import { systemClock } from '@hermes-fleet/protocol/ports';
+import { fleetApi, type Target } from '../client/api.ts';
+import { inScratch } from '../git/scratch.ts';
+import { buildOn, type Part } from './build-on.ts';
+import { commitChanges, keepCommit } from './commit-changes.ts';
+import { type ConfiguredRemote, configuredRemote } from './configured-remote.ts';
+import { leftOut } from './left-out.ts';
+import type { Checkout } from './open-checkout.ts';
+import { writeBundle } from './write-bundle.ts';
+
+export interface SendingCheckout {
+  readonly checkout: Checkout;
+  readonly includesChanges: boolean;
+  readonly to: Receiver;
+  /** Tells the user. */
+  readonly say: (line: string) => void;
+}
+
+/** A profile that takes checkouts, and what it has. */
+export interface Receiver {
+  readonly target: Target;
+  readonly repositories: Offer['repositories'];
+  readonly bundles: NonNullable<Offer['bundles']>;
+}
+
+type Offer = Read<typeof REPOSITORIES.list.answer>;
+
+const UPLOAD_MS = 3_600_000;
+/** A user waits so long without being told for what. */
+const MOMENT_MS = 1_000;
+
+/** Throws as the client, and PEER_REFUSED for a profile that takes no checkouts. */
+export async function receiverAt(target: Target): Promise<Receiver> {
+  const { repositories, bundles } = await fleetApi().call(target, REPOSITORIES.list);
+  if (bundles !== undefined) return { target, repositories, bundles };
+  throw new FleetError('PEER_REFUSED', `${target.name} takes no checkouts: --profile names another one`);
+}
+
+/**
+ * Sends what a profile lacks of the last commit of a checkout, or of one with its changes, and resolves with `task.repository` for
+ * it. Says which files are not sent. Throws as `Git` and the client, INVALID_PARAMS for more bytes than the profile takes, and
+ * BUNDLE_REFUSED.
+ */
+export async function sendCheckout(sending: SendingCheckout): Promise<JsonObject> {
+  const { checkout, includesChanges, to, say } = sending;
+  const { git, head } = checkout;
+  return inScratch(async (folder) => {
+    const commit = includesChanges ? await commitChanges(checkout, folder) : head;
+    for (const line of await leftOut(checkout, commit)) say(line);
+    const remote = await configuredRemote(git, to.repositories);
+    const name = remote?.repository.name;
+    const sent = to.bundles.sent.filter(({ repository }) => repository === undefined || repository === name);
+    const known = sent.find((each) => each.commit === commit)?.bundle;
+    const bundle = known ?? (await upload(sending, folder, commit, sent, remote));
+    if (commit !== head) await keepCommit(checkout, commit);
+    return { ...(name !== undefined && { name }), bundle, base: commit };
+  });
+}
+
+/** Builds on what was sent before; where that is gone, sends all. */
+async function upload(
+  sending: SendingCheckout,
+  folder: string,
+  commit: string,
+  sent: readonly { readonly commit: string }[],
+  remote: ConfiguredRemote | undefined,
+): Promise<string> {
+  const { git } = sending.checkout;
+  const send = async (on: readonly { readonly commit: string }[]): Promise<string> => {
+    const commits = on.map((each) => each.commit);
+    return uploadPart(sending, folder, await buildOn(git, commit, commits, remote), remote);
+  };
+  try {
+    return await send(sent);
+  } catch (error) {
+    if (!(error instanceof FleetError && error.code === 'BUNDLE_LACKS_COMMITS')) throw error;
+    return send([]);
+  }
+}
+
+async function uploadPart(
+  { checkout: { git, name }, to: { target, bundles }, say }: SendingCheckout,
+  folder: string,
+  part: Part,
+  remote: ConfiguredRemote | undefined,
+): Promise<string> {
+  const telling = (what: string) => systemClock.timer(() => say(what), MOMENT_MS);
+  const file = join(folder, 'bundle');
+  const tooLarge = () =>
+    new FleetError(
+      'INVALID_PARAMS',
+      `the commits of ${name} have more than ${mib(bundles.max_bytes)}, which is the most that ${target.name} takes: configure the repository at the workers, so that only new commits are sent (docs/your-repository.md)`,
+    );
+  const written = async () => {
+    using _ = telling(`packing the commits of ${name}`);
+    return writeBundle(git, file, part, { maxBytes: bundles.max_bytes, tooLarge });
+  };
+  const { sha256, bytes } = await written();
+  const repository = part.prerequisites.length > 0 ? remote?.repository.name : undefined;
+  using _ = telling(`sending ${mib(bytes)} of ${name}`);
+  await fleetApi().upload(
+    target,
+    uploadUrl({ sha256, commit: part.commit, repository }),
+    await openAsBlob(file, { type: BUNDLE_TYPE }),
+    TakenBundle,
+    { timeoutMs: UPLOAD_MS, signal: git.signal },
+  );
+  return sha256;
+}
+
+const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
