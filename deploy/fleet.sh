@@ -254,41 +254,91 @@ client_docker() {
     # shellcheck disable=SC2046 # addresses have no spaces
     fleet_here "$verb" $(reach switch 9219) $(reach neo 9220) $(reach morpheus 9221) $(reach trinity 9222) "$@"
   fi
-  if [ "$verb" = pull ]; then client_in_repository "$verb" "$@"; fi
+  if [ "$verb" = pull ]; then client_in_repository "$here" rw '' "$verb" "$@"; fi
+  if [ "$verb" = send ]; then send_repository "$@"; fi
   client_in_switch "$verb" --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 "$@"
 }
 
-# Runs a client command for the git repository of the caller's folder, in a container of its own that has nothing else of this
+# Runs `send` for the path that --repo names; returns where it names none. The repository can be written where a commit of
+# the changes must be.
+send_repository() {
+  repository=
+  access=ro
+  before=
+  for argument; do
+    case $before:$argument in
+      *:--) break ;;
+      --repo:*) repository=$argument ;;
+      *:--repo=*) repository=${argument#--repo=} ;;
+      *:--include-changes) access=rw ;;
+    esac
+    before=$argument
+  done
+  case $repository in . | .. | */*) ;; *) return 0 ;; esac
+  refuse_files "$@"
+  path=$repository
+  case $path in /*) ;; *) path=$here/$path ;; esac
+  found=$(cd "$path" 2>/dev/null && pwd -P) || { echo "fleet: --repo $repository is no folder: nothing was sent" >&2; exit 2; }
+  # The container has the real path only.
+  before=
+  for argument; do
+    shift
+    case $before:$argument in
+      --repo:"$repository") set -- "$@" "$found" ;;
+      *:--repo="$repository") set -- "$@" "--repo=$found" ;;
+      *) set -- "$@" "$argument" ;;
+    esac
+    before=$argument
+  done
+  terminal=-i
+  if [ -t 0 ] && [ -t 1 ]; then terminal=-it; fi
+  client_in_repository "$found" "$access" "$terminal" send "$@"
+}
+
+# Runs a client command for the git repository of a folder, in a container of its own that has nothing else of this
 # machine, as the caller, and on the network of switch; in place of this shell as `fleet_here` does.
 client_in_repository() {
-  verb=$1
-  shift
-  top=$here
+  folder=$1
+  access=$2
+  terminal=$3
+  verb=$4
+  shift 4
+  top=$folder
   while [ "$top" != / ] && [ ! -e "$top/.git" ] && [ ! -f "$top/HEAD" ]; do top=$(dirname "$top"); done
   if [ -f "$top/.git" ]; then
     echo "fleet: the repository of $top is in another folder, so $verb needs Node here: install Node with npm" >&2
     exit 2
   fi
-  if [ "$top" = / ]; then top=$here; fi
+  if [ "$top" = / ]; then top=$folder; fi
   switch=$(docker compose ps --status running --quiet switch)
   image=$(docker inspect --format '{{.Config.Image}}' "$switch")
-  exec docker run --rm --init --read-only --cap-drop ALL --security-opt no-new-privileges --network "container:$switch" \
+  # shellcheck disable=SC2086 # one word or none
+  exec docker run --rm --init $terminal --read-only --cap-drop ALL --security-opt no-new-privileges --network "container:$switch" \
     --tmpfs /tmp:mode=1777 -e FLEET_TOKEN -e NO_COLOR -e HOME=/tmp --user "$(id -u):$(id -g)" \
-    --volume "$top:$top" --workdir "$here" --entrypoint fleet "$image" "$verb" --reach switch=http://switch:9219 \
+    --volume "$top:$top:$access" --workdir "$folder" --entrypoint fleet "$image" "$verb" --reach switch=http://switch:9219 \
     --reach neo=http://neo:9220 --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 "$@"
+}
+
+# Refuses options with files of the caller, which no container has.
+refuse_files() {
+  for argument; do
+    case $argument in
+      --file | --file=* | --schema | --schema=* | --artifacts | --artifacts=*)
+        echo "fleet: ${argument%%=*} uses files of this machine, so it needs Node here: install Node with npm" >&2
+        exit 2
+        ;;
+    esac
+  done
 }
 
 # Runs a client command in switch's container, with the variables that it reads, in place of this shell as `fleet_here` does.
 client_in_switch() {
+  refuse_files "$@"
   variables='FLEET_TOKEN NO_COLOR'
   before=
   for argument; do
     case $before:$argument in
-      *:--file | *:--file=* | *:--schema | *:--schema=* | *:--artifacts | *:--artifacts=*)
-        echo "fleet: ${argument%%=*} uses files of this machine, so it needs Node here: install Node with npm" >&2
-        exit 2
-        ;;
       --token-env:*) variables="$variables $argument" ;;
       *:--token-env=*) variables="$variables ${argument#--token-env=}" ;;
     esac
