@@ -18,15 +18,6 @@ function sentBy({ dispatched, left }: Scene, ended: Ended, said = '') {
   return dispatched.at(-1)?.repository ?? {};
 }
 
-/** A send that fails with this message, and sends nothing. */
-async function refused(scene: Scene, dir: string, message: RegExp, ...more: string[]): Promise<void> {
-  const ended = await scene.send(dir, '--repo', '.', ...more);
-  assert.notEqual(ended.code, 0);
-  assert.match(ended.stderr, message);
-  assert.equal(ended.stdout, '');
-  assert.deepEqual([scene.dispatched, scene.left()], [[], []]);
-}
-
 test('a checkout is sent with its whole history once, and later only what is new', async (t) => {
   const scene = await checkoutScene(t);
   const { mine, uploads, dispatched } = scene;
@@ -205,84 +196,6 @@ test('files of submodules and of Git LFS are named as not sent', async (t) => {
     'the files of submodules are not sent: libs/a\ufffdb\n',
   ].join('\n');
   sentBy(scene, await scene.send(mine, '--repo', '.'), said);
-});
-
-test('what cannot be sent is refused by name, before a brief is read', async (t) => {
-  const scene = await checkoutScene(t);
-  const { root, mine } = scene;
-  const empty = join(root, 'empty');
-  mkdirSync(empty);
-  await refused(
-    scene,
-    empty,
-    /empty is in no repository that git takes \(.*\): --repo takes the folder of a checkout\n/,
-  );
-  git(empty, 'init', '--quiet');
-  await refused(
-    scene,
-    empty,
-    /^fleet: the repository of .*empty has no commit that can be sent: make one with git commit\n$/,
-  );
-  const sha256 = join(root, 'sha256');
-  git(root, 'init', '--quiet', '--object-format=sha256', sha256);
-  await refused(scene, sha256, /has commits of SHA-256, and the fleet those of SHA-1: it cannot be sent; /);
-  commit(mine, { 'b.txt': 'b\n' });
-  git(mine, 'config', 'uploadpack.allowFilter', 'true');
-  for (const [option, words] of [
-    ['--depth=1', /is shallow, so its history is not all here: git fetch --unshallow gets it\n/],
-    ['--filter=blob:none', /is a partial clone, .*: clone it again without --filter\n/],
-  ] as const) {
-    const clone = join(root, option);
-    git(root, 'clone', '--quiet', option, `file://${mine}`, clone);
-    await refused(scene, clone, words);
-  }
-  await refused(scene, join(mine, '.git'), /is named by its \.git folder: name its working tree\n/);
-  await refused(
-    scene,
-    mine,
-    /^fleet: --base goes with --repo and the name of a repository;/,
-    '--base',
-    'main',
-  );
-  for (const [args, words] of [
-    [
-      ['--repo', './none'],
-      /^fleet: --repo \.\/none is no folder: nothing was sent\nhint: fleet send --help\n$/,
-    ],
-    [['--repo', './a.txt'], /^fleet: --repo \.\/a\.txt is no folder: nothing was sent\n/],
-    [['--include-changes'], /^fleet: --include-changes goes with --repo and the path of a checkout\n/],
-    [['--include-changes', '--repo', 'web'], /^fleet: --include-changes goes with --repo and the path/],
-  ] as const) {
-    const ended = await scene.send(mine, ...args);
-    assert.equal(ended.code, 2);
-    assert.match(ended.stderr, words);
-  }
-  assert.deepEqual(scene.uploads, []);
-});
-
-test('what a profile does not take is told with the remedy', async (t) => {
-  const scene = await checkoutScene(t);
-  const { mine, told } = scene;
-  told.maxBytes = 100;
-  await refused(
-    scene,
-    mine,
-    /^fleet: the commits of mine have more than 0\.0 MiB, which is the most that switch takes: configure the repository /,
-  );
-  told.maxBytes = 1_000_000;
-  told.upload = (_, reply) =>
-    void reply.writeHead(422).end('{"error":{"code":"BUNDLE_REFUSED","message":"an object\\nis bad"}}');
-  await refused(scene, mine, /^fleet: switch: an object is bad\n$/);
-  told.list = (reply) => void reply.end('{"repositories":[]}');
-  await refused(scene, mine, /^fleet: switch takes no checkouts: --profile names another one\n$/);
-  told.list = (reply) => void reply.writeHead(404).end('{"error":{"code":"NOT_FOUND","message":"no"}}');
-  await refused(
-    scene,
-    mine,
-    /^fleet: switch is of a release that takes no checkouts: upgrade it, or leave out --repo\n$/,
-  );
-  const ended = await scene.send(mine, '--repo', '.', '--json');
-  assert.equal(JSON.parse(ended.stdout).error.code, 'PEER_REFUSED');
 });
 
 test('where the profile has an earlier bundle no more, all is sent', async (t) => {
