@@ -82,7 +82,7 @@ until curl -sS -b "$jar" http://127.0.0.1:${9224 + offset}/api/blocked | grep -o
   assert.match(said[1] ?? '', /done/);
   assert.match(
     said[2] ?? '',
-    /^\+Hello from the fleet\.$[\s\S]*made the branch hello at [\s\S]* hello\.txt \| 1 \+/m,
+    /^the test fails$[\s\S]*^\+echo \$\(\(\$1 \+ \$2\)\)$[\s\S]*^made the branch fixed at [\s\S]*^the test passes$/m,
   );
   assert.match(said[4] ?? '', /Hello, fleet, from a real address\./, all);
   assert.match(said[4] ?? '', /912/, 'the tokens that the server metered');
