@@ -149,7 +149,7 @@ test('a partial clone takes a result, and one of SHA-256 and a result in it are 
   git(partial, 'fsck', '--strict');
   const other = join(root, 'sha256');
   git(root, 'init', '--quiet', '--object-format=sha256', other);
-  await refused(scene, other, /has commits of SHA-256, and a result those of SHA-1/);
+  await refused(scene, other, /has commits of SHA-256, and the fleet those of SHA-1: take the result in /);
   told.delivery = { commit: 'a'.repeat(64) };
   await refused(scene, mine, /neo names a commit of task \S+ that is none\n/);
 });
