@@ -150,7 +150,7 @@ test('a checkout of a configured repository has the rest of its history from the
   mine.send(last, [lost]);
   assert.match(
     await refusalOf(open('three', mine.at(last, 'web'))),
-    /^repo web: the sent checkout builds on commit [0-9a-f]{40}, which repository web does not give: push it first$/,
+    /^repo web: the sent checkout builds on commit [0-9a-f]{40}, which is not to be had \(http.*web.git does not give .*\): push it$/,
   );
   await forge.server.stop();
   mine.send(lost, [topic]);

@@ -74,12 +74,12 @@ test('changes of all files at once, and of files with odd names, are committed',
   const odd = await contexts.task(
     'odd',
     `rm -r folder-1; echo 1 > folder-1; mkdir 'a b' && echo 1 > 'a b/*.txt'; echo 1 > ':(top)x'; echo 1 > '# branch.oid y'
-     rm bin/file-2.txt; mkdir bin/file-2.txt; echo 1 > bin/file-2.txt/in; chmod +x folder-3/file-3.txt
+     rm folder-2/file-2.txt; mkdir folder-2/file-2.txt; echo 1 > folder-2/file-2.txt/in; chmod +x folder-3/file-3.txt
      ln -s nowhere link; printf '1' > "$(printf 'new\\nline')"`,
   );
   const expected = [
-    ...['# branch.oid y', ':(top)x', 'a b/*.txt', 'folder-1', 'bin/file-2.txt'],
-    ...['bin/file-2.txt/in', 'folder-3/file-3.txt', 'link', 'new\nline'],
+    ...['# branch.oid y', ':(top)x', 'a b/*.txt', 'folder-1', 'folder-2/file-2.txt'],
+    ...['folder-2/file-2.txt/in', 'folder-3/file-3.txt', 'link', 'new\nline'],
   ];
   const others = odd.changed.filter((path) => !path.startsWith('folder-1/'));
   assert.deepEqual([others, odd.left], [expected, undefined], odd.stderr);
