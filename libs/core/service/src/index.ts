@@ -5,7 +5,7 @@ export { loadYamlConfig, type YamlConfig } from './config/yaml-config.ts';
 export { createApp, isAnonymous } from './http/app.ts';
 export { limitConnections } from './http/connections.ts';
 export { translateError } from './http/errors.ts';
-export { bodyText, checkNesting, parseBody, takeJsonAsText } from './http/json-body.ts';
+export { bodyText, checkNesting, leaveUnread, parseBody, takeJsonAsText } from './http/json-body.ts';
 export type { Readiness } from './http/probes.ts';
 export { sendHead } from './http/send-head.ts';
 export { serve } from './http/serve.ts';

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Scope } from '@hermes-fleet/protocol/ports';
+import type { FastifyRequest } from 'fastify';
 import { MIB, post, routes } from '../../testing/routes.ts';
 import { AUTHORIZATION, exchange, parseReply, startApp, TOKEN } from '../../testing/start-app.ts';
 import { createAuthenticator } from '../auth.ts';
@@ -26,6 +29,24 @@ test('a public route needs no token and has an anonymous caller without scopes',
       app.get('/card', { config: { public: true } }, async ({ caller }) => [caller.name, caller.scopes.size]),
   });
   assert.deepEqual(await (await fetch(`${url}/card`)).json(), ['anonymous', 0]);
+});
+
+test('a route may judge its callers itself, also where no token is required', async (t) => {
+  for (const authenticate of [createAuthenticator([]), undefined]) {
+    const { url } = await startApp(t, {
+      authenticate,
+      routes: (app) => {
+        const judge = ({ headers }: FastifyRequest) => {
+          if (headers.authorization === 'Bearer one-use') return { name: 'guest', scopes: new Set<Scope>() };
+          throw new FleetError('TASK_NOT_FOUND', 'nothing here');
+        };
+        app.get('/own', { config: { authenticate: judge } }, async ({ caller }) => [caller.name]);
+      },
+    });
+    const get = (token: string) => fetch(`${url}/own`, { headers: { authorization: `Bearer ${token}` } });
+    assert.deepEqual(await (await get('one-use')).json(), ['guest']);
+    assert.equal((await get(TOKEN)).status, 404);
+  }
 });
 
 test('a body of exactly the limit passes, one byte more does not', async (t) => {

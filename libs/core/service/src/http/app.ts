@@ -62,7 +62,7 @@ const PEER: Caller = { name: 'peer', scopes: new Set(PEER_SCOPES) };
 
 /**
  * The HTTP application that every process shares (docs/operations.md); it does not listen. Every route requires a token
- * unless its config has `public: true`. The token is checked before the body is read, and the handler finds
+ * unless its config has `public: true`, and judges it itself with `authenticate`. The token is checked before the body is read, and the handler finds
  * `request.caller`. Without an authenticator, requests of foreign web pages are refused instead; see `hosts`. A body is JSON
  * of at most 100 levels (`takeJson`). The body of an error is `{error: {code, message, fields}}`, its status is the catalogue's.
  *
@@ -158,6 +158,11 @@ export function createApp(options: AppOptions): FastifyInstance {
     connections.authenticated(request.raw.socket);
     reply.removeHeader('keep-alive');
   };
+  const callerOf = (request: FastifyRequest): Caller => {
+    const { config } = request.routeOptions;
+    if (config.authenticate) return config.authenticate(request);
+    return authenticate ? authenticate(request.headers.authorization) : PEER;
+  };
   const admit = (request: FastifyRequest, reply: FastifyReply): void => {
     request.caller = ANONYMOUS;
     // Fastify makes the options anew each time.
@@ -191,8 +196,9 @@ export function createApp(options: AppOptions): FastifyInstance {
     if (config.public === true) {
       if (!isAnonymous(callerIfKnown(authenticate, request.headers.authorization))) keep(request, reply);
     } else {
-      request.caller = authenticate ? authenticate(request.headers.authorization) : PEER;
+      request.caller = callerOf(request);
       keep(request, reply);
+      if (config.longBody === true) clientErrors.allowTime(request.raw);
       addLogField(request, 'caller', request.caller.name);
       cutOffWhenEnded(request, reply);
     }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { exchange, parseReply, startApp, TOKEN } from '../../testing/start-app.ts';
 import { translateError } from './errors.ts';
@@ -81,15 +82,39 @@ test('a handler may take longer than the request timeout', async (t) => {
   assert.equal(parseReply(await working).status, 200);
 });
 
+test('a route may allow the bodies of its callers more time than a request has', async (t) => {
+  const { port } = await startApp(t, {
+    requestTimeoutMs: 100,
+    routes: (app) => {
+      app.addContentTypeParser('x/y', (_request, _payload, done) => done(null));
+      app.post('/long', { config: { longBody: true } }, async ({ raw }) => ({ said: await text(raw) }));
+    },
+  });
+  const uploading = async (authorization: string): Promise<string> => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    t.after(() => socket.destroy());
+    socket.write(
+      `POST /long HTTP/1.1\r\nhost: x\r\n${authorization}content-type: x/y\r\ncontent-length: 2\r\n\r\na`,
+    );
+    // A later silent client times out, which proves that the timeout of the earlier request has passed.
+    assert.equal(parseReply(await exchange(port, '')).status, 408);
+    socket.end('b');
+    return text(socket);
+  };
+  const { status, body } = parseReply(await uploading(`authorization: Bearer ${TOKEN}\r\n`));
+  assert.deepEqual([status, body], [200, { said: 'ab' }]);
+  assert.match(await uploading(''), /^HTTP\/1\.1 401 /);
+});
+
 test('a slow body after an early reply is cut off eventually', async (t) => {
   const { port } = await startApp(t, {
     requestTimeoutMs: 200,
     routes: (app) => app.post('/echo', async ({ body }) => body),
   });
-  const text = await exchange(port, 'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{');
-  const { status } = parseReply(text);
+  const received = await exchange(port, 'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{');
+  const { status } = parseReply(received);
   assert.equal(status, 401);
-  assert.equal(text.split('HTTP/1.1').length, 2, 'one reply, without a second one for the timeout');
+  assert.equal(received.split('HTTP/1.1').length, 2, 'one reply, without a second one for the timeout');
 });
 
 test('an incomplete body is rejected, also on a half-closed connection', async (t) => {

@@ -16,6 +16,7 @@ interface ClientErrorsOptions {
  */
 export function createClientErrors({ requestTimeoutMs, onRejected }: ClientErrorsOptions) {
   let tcpSocket = (socket: Socket): Socket => socket;
+  const unhurried = new WeakSet<IncomingMessage>();
   const latest = new WeakMap<Socket, ServerResponse<IncomingMessage>>();
   return {
     /** Must be called once, before the server listens. */
@@ -23,6 +24,8 @@ export function createClientErrors({ requestTimeoutMs, onRejected }: ClientError
       tcpSocket = below;
       server.prependListener('request', (request, response) => latest.set(request.socket, response));
     },
+    /** The body of this request may take as long as its route allows. */
+    allowTime: (request: IncomingMessage): void => void unhurried.add(request),
     handle(thrown: Error & { code?: string }, socket: Socket): void {
       const handshake = handshakeError(thrown);
       if (handshake !== undefined) {
@@ -36,8 +39,9 @@ export function createClientErrors({ requestTimeoutMs, onRejected }: ClientError
         socket.destroy();
         return;
       }
-      const error = parserError(thrown.code, requestTimeoutMs);
       const response = latest.get(socket);
+      if (thrown.code === 'ERR_HTTP_REQUEST_TIMEOUT' && response && unhurried.has(response.req)) return;
+      const error = parserError(thrown.code, requestTimeoutMs);
       const isIdle = response === undefined || (response.writableFinished && response.req.complete);
       if (!isIdle && response.headersSent) {
         socket.destroy();

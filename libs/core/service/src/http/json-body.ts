@@ -50,3 +50,9 @@ export function takeJson(app: FastifyInstance): void {
     done(parsed?.error ?? null, parsed?.value);
   });
 }
+
+/** Leaves bodies of one type to handlers in this scope, which read `request.raw` and bound it. Other types are refused. */
+export function leaveUnread(scope: FastifyInstance, type: string): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser(type, (_request, _payload, done) => done(null));
+}

@@ -6,6 +6,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route requires no token. */
     public?: boolean;
+    /** Judges who calls instead of the service's callers. Throws what it answers to anybody else. */
+    authenticate?: (request: FastifyRequest) => Caller;
+    /** A body may take longer than other requests. The route reads it as a stream, and bounds its time and size. */
+    longBody?: boolean;
     /** Clients without a certificate are answered even where one is required. */
     withoutCertificate?: boolean;
     /** Requests of foreign web pages are refused even if they have a token. */
