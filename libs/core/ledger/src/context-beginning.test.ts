@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newTask, openTestLedger } from '../testing/harness.ts';
 import { plansOf } from '../testing/reading.ts';
-import { findBeginning } from './task-rows.ts';
+import { findBeginning, findLatest } from './task-rows.ts';
 
 const blocked = { event: { type: 'blocked', data: {} }, change: { result: {} } } as const;
 
@@ -14,6 +14,8 @@ test("a context began with its caller's first task, and for a caller without one
   await ledger.accept(newTask({ submitted: { name: 'second' } }));
   await ledger.accept(newTask({ contextId: 'context-2', submitted: { name: 'elsewhere' } }));
   assert.deepEqual([begun('switch'), begun('desk')], ['first', 'first']);
+  const latest = (caller: string): unknown => ledger.contexts.latest('context-1', caller)?.name;
+  assert.deepEqual([latest('switch'), latest('desk')], ['second', undefined]);
   await ledger.accept(newTask({ caller: 'desk', submitted: { name: 'of desk' } }));
   assert.deepEqual([begun('switch'), begun('desk'), begun('other')], ['first', 'of desk', 'of desk']);
   await ledger.outbox.advance(ledger.get(task.id)?.lastSeq ?? 0);
@@ -25,6 +27,10 @@ test("a context began with its caller's first task, and for a caller without one
 test('the beginning of a context is found in the index, whatever its size', (t) => {
   const { file } = openTestLedger(t);
   const plans = plansOf(file, (db) => findBeginning(db, 'context-1', 'switch'));
+  assert.deepEqual(
+    plansOf(file, (db) => findLatest(db, 'context-1', 'switch')),
+    [[...(plans[0] ?? []).slice(0, 3)]],
+  );
   assert.deepEqual(plans, [
     [
       'SEARCH e USING INDEX events_of_task (task=?)',

@@ -127,6 +127,8 @@ export interface LedgerContexts {
    * undefined for a context without a task. Takes as long in a context of many tasks as in one of few.
    */
   beginning(contextId: string, caller: string): JsonObject | undefined;
+  /** The data of the event `submitted` of the caller's last task in a context; undefined if it has none there. */
+  latest(contextId: string, caller: string): JsonObject | undefined;
   /**
    * The results of the last `limit` ended tasks that a context accepted from a caller, the latest end first. Those that wait
    * or run do not count. Takes as long in a context of many ended tasks as in one of few.
@@ -145,6 +147,11 @@ export interface LedgerContexts {
    * is the name that the caller itself gave. It is the same after a restart, and differs for each caller, context and given name.
    */
   conversationName(caller: string, contextId: string, given: string | undefined): string;
+  /**
+   * The token with which the peer that does a task gets the checkout of its caller. It is the same after a restart, and no other
+   * name that this makes tells it.
+   */
+  repositoryToken(taskId: string): string;
   /** The context is one that `subtasksContextId` names, for any caller and context. */
   isSubtasksContextId(contextId: string): boolean;
 }

@@ -31,7 +31,7 @@ import { createSubtasksContexts } from './subtasks-context.ts';
 import { createSums } from './sums.ts';
 import { listTasks } from './task-list.ts';
 import { createTaskLog } from './task-log.ts';
-import { findBeginning, findContextIds, findLatestResults, hasContext } from './task-rows.ts';
+import { findBeginning, findContextIds, findLatest, findLatestResults, hasContext } from './task-rows.ts';
 import { createTaskWrites } from './task-writes.ts';
 import { bookEntry, createTokenStore } from './token-store.ts';
 import type { Ledger } from './types.ts';
@@ -166,6 +166,7 @@ export function createLedger(
             if (removed > 0) purges.erased();
           },
         ),
+      latest: (contextId, caller) => store.read((db) => findLatest(db, contextId, caller)),
       beginning: (contextId, caller) => store.read((db) => findBeginning(db, contextId, caller)),
       latestResults: (contextId, caller, limit) =>
         store.read((db) => findLatestResults(db, contextId, caller, limit)),

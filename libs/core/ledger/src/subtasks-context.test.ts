@@ -1,9 +1,37 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { silentLog } from '@hermes-fleet/protocol/ports';
+import { silentLog, systemIds } from '@hermes-fleet/protocol/ports';
 import { manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { openLedger } from './ledger.ts';
+
+test('the token of a task is fixed for a file, and differs from all names that are told', async (t) => {
+  const dir = tempDir(t);
+  const open = (file: string) =>
+    openLedger({
+      file: join(dir, file),
+      profile: 'switch',
+      clock: manualClock(),
+      ids: systemIds,
+      log: silentLog,
+    });
+  const [one, other] = [open('a.db'), open('b.db')];
+  const token = one.contexts.repositoryToken('t');
+  assert.match(token, /^[0-9a-f]{64}$/);
+  const names = [
+    one.contexts.subtasksContextId('repository', 't'),
+    one.contexts.conversationName('repository', 'token', 't'),
+  ];
+  assert.ok(names.every((name) => !token.includes(name.replace(/^sub-/, '').slice(0, 32))));
+  assert.equal(
+    new Set([token, other.contexts.repositoryToken('t'), one.contexts.repositoryToken('u')]).size,
+    3,
+  );
+  await one.close();
+  const again = open('a.db');
+  assert.equal(again.contexts.repositoryToken('t'), token);
+  await Promise.all([again.close(), other.close()]);
+});
 
 test("the context of subtasks is fixed for a file, a caller and a context, and the file's id does not tell it", async (t) => {
   const dir = tempDir(t);

@@ -101,6 +101,17 @@ export function findBeginning(db: Queries, contextId: string, caller: string): J
   return row && json(row, 'data');
 }
 
+/** See `LedgerContexts.latest`. */
+export function findLatest(db: Queries, contextId: string, caller: string): JsonObject | undefined {
+  const row = db.get(
+    `SELECT e.data FROM events e
+     WHERE e.task = (SELECT max(n) FROM tasks WHERE context_id = ? AND caller = ?) ORDER BY e.seq LIMIT 1`,
+    contextId,
+    caller,
+  );
+  return row && json(row, 'data');
+}
+
 /** See `LedgerContexts.latestResults`. */
 export function findLatestResults(
   db: Queries,
