@@ -1,7 +1,14 @@
 import { join } from 'node:path';
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import { repositoryCapability, type Unmet } from '@hermes-fleet/protocol/handshake';
-import type { Executor, RemoteAgents, RepoState, TaskResults } from '@hermes-fleet/protocol/ports';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { BUNDLE_CAPABILITY, repositoryCapability, type Unmet } from '@hermes-fleet/protocol/handshake';
+import type {
+  BundleSource,
+  Executor,
+  RemoteAgents,
+  RepoState,
+  RepositoryBundles,
+  TaskResults,
+} from '@hermes-fleet/protocol/ports';
 import type { Confinement, Workspaces } from '@hermes-fleet/workspace';
 import {
   createCommandRecords,
@@ -16,7 +23,7 @@ import { notesOf } from './agent-notes.ts';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
 import { type AgentConfig, confinementSettings } from './config/config-yaml.ts';
 import { createModelWindow } from './config/model-window.ts';
-import { repositoriesOf } from './config/repositories.ts';
+import { repositoriesOf, shownRepositories } from './config/repositories.ts';
 import { setUpOf } from './config/set-up.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createTaskExecutor } from './executor/executor.ts';
@@ -29,9 +36,9 @@ import { type AllowedNetwork, openConfiguredNetwork } from './network/allowed-ne
 import type { Observation } from './run/conversation.ts';
 import type { ExecutorProvider, Runtime } from './run/executor-provider.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
-import { rootIdOf } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
 import { type AgentToolSource, createToolbox } from './tools/toolbox.ts';
+import { trackRuns } from './track-runs.ts';
 
 export interface AgentProfile {
   readonly name: string;
@@ -83,6 +90,8 @@ export interface AgentOptions {
   readonly tools?: OutsideTools;
   /** The limits of the files that come with a task, from fleet.yaml. */
   readonly files?: FileLimits;
+  /** Opens the bundles of callers' checkouts; by default no task can work on one. */
+  readonly bundles?: BundleSource;
   readonly observe: Observation;
   readonly runtime: Runtime;
 }
@@ -96,6 +105,10 @@ export interface Agent {
   shortage(): Unmet | undefined;
   /** The results of tasks, as commits. */
   readonly results?: TaskResults | undefined;
+  /** The repositories that tasks can name. */
+  readonly repositories: ReturnType<typeof shownRepositories>;
+  /** The checkouts that callers sent; absent in place. */
+  readonly bundles?: RepositoryBundles | undefined;
   /** Absent in place, where contexts have no files of their own. */
   readonly contexts?: Omit<AgentContexts, 'close'>;
   /** The smallest token budget with which a run can start. */
@@ -161,6 +174,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       setUp: isAgent ? setUpOf(config.workspace, config, setUpPlace, 'workspace.setup') : undefined,
       repositories,
       confinement,
+      shortage: disk.unmet,
       hasInterrupted: isInPlace ? interruptedIn(place) : undefined,
       clock,
       log,
@@ -217,11 +231,14 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     executor: running.executor,
     ...(contexts && { contexts }),
     results: workspaces.results,
+    bundles: workspaces.bundles,
+    repositories: isAgent ? shownRepositories(config) : [],
     capabilities: () => ({
       tools: [
         ...capabilityNames(tools),
         ...(isAgent ? (outside.capabilities?.() ?? []) : []),
         ...repositories.map(({ name }) => repositoryCapability(name)),
+        ...(isAgent && options.bundles && workspaces.bundles ? [BUNDLE_CAPABILITY] : []),
       ],
     }),
     repoState: () => workspaces.repoState(),
@@ -255,32 +272,4 @@ function modelOf({ config, profile, model, observe, runtime }: AgentOptions): Pr
     measurement: onCall && { clock: runtime.clock, onCall },
     log,
   });
-}
-
-/** Tracks active runs. `close` ends each with SHUTTING_DOWN, and the next start can resume it. */
-function trackRuns(executor: Executor) {
-  const closing = new AbortController();
-  const active = new Map<Promise<unknown>, UnfinishedTask>();
-  return {
-    tasks: (): UnfinishedTask[] => [...active.values()],
-    executor: {
-      model: executor.model,
-      async run(task, context) {
-        const signal = AbortSignal.any([context.signal, closing.signal]);
-        const run = executor.run(task, { ...context, signal });
-        active.set(run, { id: task.id, rootId: rootIdOf(task) });
-        try {
-          return await run;
-        } finally {
-          active.delete(run);
-        }
-      },
-    } satisfies Executor,
-    async close(): Promise<void> {
-      closing.abort(
-        new FleetError('SHUTTING_DOWN', 'the profile is shutting down; the task resumes at its next start'),
-      );
-      await Promise.allSettled(active.keys());
-    },
-  };
 }

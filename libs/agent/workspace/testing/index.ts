@@ -1,3 +1,4 @@
+export { type MadeBundle, makeSendingCheckout, type SendingCheckout } from './bundles.ts';
 export { type Checkout, makeCheckout } from './checkout.ts';
 export { type Contexts, openTestContexts } from './contexts.ts';
 export { type Forge, startForge } from './forge.ts';

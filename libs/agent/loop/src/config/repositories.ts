@@ -89,6 +89,15 @@ export function repositoriesOf(config: AgentConfig, env: ReadableEnv, place: Set
   });
 }
 
+/** The repositories as callers may see them: their addresses without a user name. */
+export function shownRepositories({ workspace }: Pick<AgentConfig, 'workspace'>) {
+  return Object.entries(workspace.repositories).map(([name, { url, base }]) => {
+    const shown = new URL(url);
+    shown.username = '';
+    return { name, url: shown.href, base };
+  });
+}
+
 /** A pattern of `bases`: `*` is a part of a name without a slash, `**` any. */
 const patternOf = (pattern: string): RegExp =>
   new RegExp(

@@ -1,19 +1,14 @@
-import { FleetError } from '@hermes-fleet/protocol';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
+  type BundleSource,
   type Clock,
   type Executor,
   type RunContext,
   type RunOutcome,
   taskFields,
 } from '@hermes-fleet/protocol/ports';
-import {
-  type TaskRepository,
-  type Workspace,
-  WorkspaceRefused,
-  type Workspaces,
-} from '@hermes-fleet/workspace';
+import { type Workspace, WorkspaceRefused, type Workspaces } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config-yaml.ts';
 import { isDeep } from '../guards/evidence.ts';
 import type { FileLimits } from '../inbox/read-files.ts';
@@ -41,7 +36,8 @@ import {
   stoppedByStepLimit,
 } from './outcome.ts';
 import { review } from './review.ts';
-import { resumeState, startState } from './run-start.ts';
+import { resumeState, resumesLater, startState } from './run-start.ts';
+import { repositoryOf } from './task-repository.ts';
 
 interface TaskExecutorOptions {
   readonly config: Pick<AgentConfig, 'limits' | 'hooks' | 'workspace'>;
@@ -52,6 +48,7 @@ interface TaskExecutorOptions {
   readonly toolbox: Toolbox;
   readonly clock: Clock;
   readonly observe: Observation;
+  readonly bundles?: BundleSource | undefined;
   /** The limits of the files that come with a task; undefined where the model cannot read files. */
   readonly files: FileLimits | undefined;
   readonly peersSummary?: (() => string) | undefined;
@@ -76,7 +73,7 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
       const saved = context.checkpoint.load();
       const ending = AbortSignal.any([context.signal, context.stopping]);
       const opened = await openTraced({ task, tracing }, workspaces, {
-        repository: repositoryOf(task),
+        repository: repositoryOf(task, options.bundles, ending),
         resumes: saved !== undefined,
         signal: ending,
         onSetUp: (state) => context.reportEvent({ type: 'progress', data: { set_up: state } }),
@@ -101,9 +98,10 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
         const outcome = await run.outcome(end);
         return withCommit(outcome, await workspace.commit(messages.of(outcome)));
       } catch (error) {
-        const resumes = resumesLater(context, error);
         const message = messages.interrupted();
-        const kept = resumes ? workspace.leave(message) : workspace.commit(message, { isTold: false });
+        const kept = resumesLater(context, error)
+          ? workspace.leave(message)
+          : workspace.commit(message, { isTold: false });
         await kept.catch((cause) => {
           const fields = { ...taskFields(task), err: cause };
           log.error(fields, 'the work of an interrupted task could not be committed');
@@ -294,13 +292,4 @@ const withNames = (offer: Offer, { nameOf }: ConversationLead): Offer => ({
 function refusalIn(error: unknown): { readonly refused: readonly Unmet[] } {
   if (error instanceof WorkspaceRefused) return { refused: error.unmet };
   throw error;
-}
-
-const repositoryOf = ({ dispatch: { task } }: AdmittedTask): TaskRepository | undefined =>
-  task.repository && { name: task.repository.name, base: task.repository.base };
-
-/** True when the profile is stopping, so that its next start resumes the run. */
-function resumesLater({ signal, stopping }: RunContext, error: unknown): boolean {
-  if (!signal.aborted) return stopping.aborted && error === stopping.reason;
-  return signal.reason instanceof FleetError && signal.reason.code === 'SHUTTING_DOWN';
 }

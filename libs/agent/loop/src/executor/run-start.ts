@@ -1,4 +1,4 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { isWriteTask, type Unmet } from '@hermes-fleet/protocol/handshake';
 import { type AdmittedTask, type Log, type RunContext, taskFields } from '@hermes-fleet/protocol/ports';
 import { isCommitBase, type Workspace } from '@hermes-fleet/workspace';
@@ -81,4 +81,10 @@ async function continued(
     ...messages,
     { role: 'user', content: `${furtherTaskMessage(brief, { isWhole, result: earlier.result })}${text}` },
   ];
+}
+
+/** True when the profile is stopping, so that its next start resumes the run. */
+export function resumesLater({ signal, stopping }: RunContext, error: unknown): boolean {
+  if (!signal.aborted) return stopping.aborted && error === stopping.reason;
+  return signal.reason instanceof FleetError && signal.reason.code === 'SHUTTING_DOWN';
 }

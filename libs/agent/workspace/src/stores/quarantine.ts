@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git, GitPlace } from '../git/git.ts';
+import { limited } from '../git/limited.ts';
 import { firstLine } from '../process/system-error.ts';
 import { indexPack } from './pack-file.ts';
 import type { Store } from './store.ts';
@@ -21,8 +22,7 @@ export class RefusedPack extends Error {
 export const MAX_PACK_BYTES = 1024 * 1024 * 1024;
 /** A larger file stays out of results. */
 export const MAX_FILE_BYTES = 100 * 1024 * 1024;
-const MAX_DATA_KIB = 2 * 1024 * 1024;
-const MAX_CPU_S = 120;
+const LIMITS = { dataKib: 2 * 1024 * 1024, cpuS: 120 };
 const CHECK_MS = 10 * 60_000;
 
 /** A pack that passed the checks, in a folder of its own, which goes when it is disposed of. */
@@ -52,7 +52,7 @@ export async function examine(
       GIT_OBJECT_DIRECTORY: folder,
       GIT_ALTERNATE_OBJECT_DIRECTORIES: others.map((path) => JSON.stringify(path)).join(':'),
     },
-    wrap: (command, args) => ({ command: '/bin/sh', args: ['-c', LIMITED, 'sh', command, ...args] }),
+    wrap: limited(LIMITS),
   });
   const place = seeing(baseObjects);
   const strict = ['--strict', '--fsck-objects', `--max-input-size=${MAX_PACK_BYTES}`];
@@ -74,6 +74,3 @@ export async function examine(
   const beside = seeing(baseObjects, store.objects);
   return { folder, place: beside, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
-
-/** A hostile pack may need more memory or time than its size shows. */
-const LIMITED = `ulimit -d ${MAX_DATA_KIB}; ulimit -t ${MAX_CPU_S}; exec "$@"`;

@@ -15,7 +15,7 @@ const RESULTS: readonly RemovedContext['result'][] = ['kept', 'deleted', 'merged
 
 /** Removes contexts. One step takes a context away from its name, so a crash leaves nothing that a task could find. */
 export function createContextStore(options: ContextStoreOptions): ContextStore {
-  const { contexts, uses, log } = options;
+  const { contexts, uses, bundles, log } = options;
   const parts = createRemoving(options);
 
   /** Deletes the result when it is merged or asked for, and says which. Nobody may use the context. */
@@ -50,19 +50,29 @@ export function createContextStore(options: ContextStoreOptions): ContextStore {
         if (all.at(-1) !== 'kept') for (const _ of own) await forgetCheckout(name);
         return all;
       });
-      const files = await parts.removeAllAside(name, signal);
+      const hadBundle = await bundles.release(contextId);
+      const files = (await parts.removeAllAside(name, signal)) || hadBundle;
       for (const { results } of await all()) await results.pruneInTurn();
       return { files, result: RESULTS.find((result) => settled.includes(result)) ?? 'none' };
     },
-    prune: (pruning) => pruneContexts(parts, pruning),
+    async prune(pruning) {
+      await bundles.sweep(pruning.hasTasks);
+      return pruneContexts(parts, pruning);
+    },
     async held() {
       // A result is recorded before its context goes, so the contexts are read first.
       const stored = new Set(await contextNames(contexts));
       const checkouts = new Set(await options.repositories.checkouts());
       const refs = await Promise.all((await options.repositories.all()).map(({ results }) => results.all()));
+      const bundled = bundles.contexts();
       return (contextId) => {
         const name = contextName(contextId);
-        return stored.has(name) || checkouts.has(name) || refs.some((each) => each.has(name));
+        return (
+          bundled.has(contextId) ||
+          stored.has(name) ||
+          checkouts.has(name) ||
+          refs.some((each) => each.has(name))
+        );
       };
     },
   };

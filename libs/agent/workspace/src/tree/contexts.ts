@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { shownName } from '@hermes-fleet/protocol';
 import type { ResultCommits, TaskResults } from '@hermes-fleet/protocol/ports';
+import { openBundles } from '../bundles/bundles.ts';
 import { isThere } from '../process/system-error.ts';
 import { contextName } from '../stores/context-name.ts';
 import type { Start } from '../stores/origin.ts';
@@ -38,6 +39,7 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
   const { main } = repositories;
   const saved = createSavedTrees();
   const uses = createContextUses();
+  const bundles = await openBundles({ ...parts, dir: join(parts.root, 'bundles') });
   return {
     async openWorkspace(contextId, options) {
       const name = contextName(contextId);
@@ -116,6 +118,7 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
     contexts: createContextStore({
       ...parts,
       uses,
+      bundles,
       repositories: {
         ...repositories,
         // A crash may have left an empty one, in which nothing is.
@@ -123,6 +126,7 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
       },
     }),
     results: resultsOf(repositories, parts),
+    bundles,
   };
 }
 

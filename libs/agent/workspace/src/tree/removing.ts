@@ -1,4 +1,5 @@
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import type { BundleStore } from '../bundles/bundles.ts';
 import type { Confinement } from '../confinement/confinement.ts';
 import { type RunAsOwner, removeFolder } from '../confinement/remove-folder.ts';
 import { runCommand } from '../process/run-command.ts';
@@ -19,6 +20,7 @@ export interface ContextStoreOptions {
   /** The folder with the contexts. */
   readonly contexts: string;
   readonly uses: ContextUses;
+  readonly bundles: Pick<BundleStore, 'release' | 'sweep' | 'contexts'>;
   readonly repositories: {
     /** All but checkouts. */
     all(): Promise<readonly HeldRepository[]>;

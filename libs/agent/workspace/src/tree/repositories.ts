@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import type { Git } from '../git/git.ts';
@@ -45,6 +46,7 @@ export interface RepositoriesOptions {
   readonly setUp?: SetUpCommands | undefined;
   readonly repositories?: readonly RemoteRepository[] | undefined;
   readonly commits?: CommitSettings | undefined;
+  readonly shortage?: (() => Unmet | undefined) | undefined;
   readonly confinement: Confinement;
   readonly git: Git;
   readonly clock: Clock;

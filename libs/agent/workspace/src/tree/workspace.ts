@@ -1,5 +1,5 @@
 import type { Delivery, Unmet } from '@hermes-fleet/protocol/handshake';
-import type { RepoState, ResultContent, TaskResults } from '@hermes-fleet/protocol/ports';
+import type { RepoState, RepositoryBundles, ResultContent, TaskResults } from '@hermes-fleet/protocol/ports';
 import type { ProxyFiles } from '../confinement/confinement.ts';
 import type { AnchoredFiles } from '../files/anchored-path.ts';
 import type { Uncommitted } from '../git/add-all.ts';
@@ -156,4 +156,6 @@ export interface Workspaces {
   trees(): Promise<Tree[]>;
   /** Absent in place, where there are no contexts. */
   readonly contexts?: ContextStore;
+  /** The checkouts that callers sent; absent in place. */
+  readonly bundles?: RepositoryBundles;
 }

@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
@@ -29,6 +30,8 @@ export interface WorkspacesOptions {
   /** The repositories that tasks may name; not in place. */
   readonly repositories?: readonly RemoteRepository[] | undefined;
   readonly confinement: Confinement;
+  /** Names the disk while too little of it is free to take a bundle. */
+  readonly shortage?: (() => Unmet | undefined) | undefined;
   /** True while a task of an earlier process is unfinished that left its work in the tree and commits it. Only in place. */
   readonly hasInterrupted?: () => boolean;
   readonly clock: Clock;

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { systemClock } from '@hermes-fleet/protocol/ports';
+import { signal } from '../../testing/bundle-store.ts';
+import { makeSendingCheckout } from '../../testing/bundles.ts';
+import { openTestContexts } from '../../testing/index.ts';
+
+test('the removal of a context takes along the bundle that it uses, also where it has no tree', async (t) => {
+  let now = Date.now();
+  const clock = { ...systemClock, now: () => now };
+  const { workspaces } = await openTestContexts(t, { confine: 'unconfined', clock });
+  const { contexts, bundles } = workspaces;
+  assert.ok(contexts && bundles);
+  const checkout = makeSendingCheckout(t);
+  const made = checkout.bundle(checkout.commit({ a: '1' }));
+  await using receiving = await bundles.receiving();
+  writeFileSync(receiving.file, made.content);
+  const take = () => bundles.take('ann', made, receiving.file, signal);
+  await take();
+  await bundles.use('ann', made.bundle, 'c');
+  const prune = { unusedBefore: 0, resultsBefore: undefined, contextIds: () => [], signal };
+  await contexts.prune({ ...prune, hasTasks: () => false });
+  assert.equal((await bundles.sent('ann')).length, 1, 'it is young');
+  const isHeld = await contexts.held();
+  assert.deepEqual(['c', 'd'].map(isHeld), [true, false]);
+  assert.deepEqual(await contexts.remove('c', { results: 'keep' }), { files: true, result: 'none' });
+  assert.deepEqual(await bundles.sent('ann'), []);
+  assert.equal((await contexts.held())('c'), false);
+  writeFileSync(receiving.file, made.content);
+  await take();
+  now += 3_600_000;
+  await contexts.prune({ ...prune, hasTasks: () => true });
+  assert.deepEqual(await bundles.sent('ann'), [], 'no task has used it in time');
+});
