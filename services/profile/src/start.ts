@@ -133,6 +133,7 @@ export async function startProfile(
     model,
     tools: external.tools,
     files: fileLimits(config.fleet.files),
+    bundles: { open: (...asked) => fleet.gateway.checkouts.source.open(...asked) },
     observe: {
       log,
       tracing,

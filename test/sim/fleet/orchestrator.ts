@@ -65,6 +65,7 @@ export function createOrchestrator(options: OrchestratorOptions): Orchestrator {
     scheduler,
     lane,
     parts,
+    repositoryTokenOf: () => '',
     homeOf: ({ contextId }) => store.homes.get(contextId),
     conversationOf: ({ contextId }) => contextId,
     onGivenUp: (id) => void store.givenUp.add(id),

@@ -37,6 +37,7 @@ const delegating =
       peerDownAfterMs: 20_000,
       onGivenUp: () => undefined,
       homeOf: () => undefined,
+      repositoryTokenOf: () => 'token',
       conversationOf: ({ caller }) => caller.name,
       patienceMs: 0,
       maxWaitMs: 1_000,

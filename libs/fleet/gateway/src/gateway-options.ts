@@ -3,6 +3,7 @@ import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { Announcer, PeerRegistry } from '@hermes-fleet/peers';
+import type { RepositoriesAnswer } from '@hermes-fleet/protocol/api';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type {
   Clock,
@@ -11,6 +12,7 @@ import type {
   Log,
   ModelWatch,
   RepoState,
+  RepositoryBundles,
   TaskResults,
   Tracing,
 } from '@hermes-fleet/protocol/ports';
@@ -28,6 +30,10 @@ export interface GatewayAgent {
   shortage?(): Unmet | undefined;
   /** Absent for an agent that keeps no files of a context. */
   readonly contexts?: AgentContexts | undefined;
+  /** The checkouts that callers sent; absent for an agent that keeps none. */
+  readonly bundles?: RepositoryBundles | undefined;
+  /** The repositories that are configured; absent for none. */
+  readonly repositories?: RepositoriesAnswer['repositories'] | undefined;
   /** Absent for an agent whose files cannot be read. */
   readonly results?: TaskResults | undefined;
 }

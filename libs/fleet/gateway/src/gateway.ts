@@ -19,6 +19,7 @@ import {
   ownTask,
   type TaskQueue,
 } from '@hermes-fleet/tasks';
+import { createCheckouts } from './checkouts/checkouts.ts';
 import { type ContextDeletions, createContextDeletions } from './contexts/context-deletions.ts';
 import type { SubtaskRunner } from './fleet-tools/subtask.ts';
 import { followFigures } from './gateway-figures.ts';
@@ -154,6 +155,7 @@ export function createGateway(options: GatewayOptions) {
     draining: () => draining,
     onInformed: self.remember,
     beginning: new Map<string, JsonObject>(),
+    bundles: agent.bundles,
   };
 
   const subtasks: SubtaskRunner = {
@@ -241,6 +243,12 @@ export function createGateway(options: GatewayOptions) {
     contexts,
     /** Reads the results of tasks. */
     results: createResults({ ledger, peers, client, clock, log, agentResults: agent.results }),
+    /** Takes and gives the checkouts of callers. */
+    checkouts: createCheckouts({
+      ...options,
+      bundles: agent.bundles,
+      repositories: agent.repositories ?? [],
+    }),
     /** Runs subtasks of the own agent at peers. */
     subtasks,
   };

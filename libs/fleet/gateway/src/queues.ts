@@ -28,6 +28,7 @@ export function createQueues(options: QueuesOptions) {
     scheduler,
     lane: lanes.relay,
     parts: lanes.parts,
+    repositoryTokenOf: ledger.contexts.repositoryToken,
     homeOf: (task) => homeOf(ledger.contexts, task),
     conversationOf: ({ caller, contextId, dispatch }) =>
       ledger.contexts.conversationName(caller.name, contextId, dispatch.task.conversation),

@@ -1,5 +1,6 @@
 export { answer, questions } from './answers.ts';
 export { commitsOf } from './commits.ts';
+export { type FileBundles, fileBundles } from './file-bundles.ts';
 export { freePort } from './free-port.ts';
 export { mcpFleet, tokenOf as mcpTokenOf } from './mcp-fleet.ts';
 export { dispatching, inbound } from './messages.ts';

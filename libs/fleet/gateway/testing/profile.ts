@@ -117,6 +117,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
         minimumBudget: 100,
         ...(o.contexts ? { contexts: o.contexts } : {}),
         ...(o.results ? { results: o.results } : {}),
+        ...(o.bundles ? { bundles: o.bundles } : {}),
       },
       mcp: {
         names: () => Object.keys(facts.mcp),
@@ -174,7 +175,8 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       replyMetadata: (taskId) => gateway.replyMetadata(taskId),
     });
     const { peers } = life;
-    const fleetRoutes = { profile: name, peers, gateway, ledger, clock: systemClock, countCache: false };
+    const clock = o.routesClock ?? systemClock;
+    const fleetRoutes = { profile: name, peers, gateway, ledger, clock, countCache: false };
     if (o.routes) o.routes(app);
     else registerFleetRoutes(app, fleetRoutes);
     await app.listen({ host: '127.0.0.1', port });

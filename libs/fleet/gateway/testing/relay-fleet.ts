@@ -20,12 +20,21 @@ export async function relayFleet(
     string,
     Pick<
       ProfileOptions,
-      'script' | 'tier' | 'repositories' | 'fleet' | 'ledger' | 'log' | 'contexts' | 'routes' | 'results'
+      | 'script'
+      | 'tier'
+      | 'repositories'
+      | 'fleet'
+      | 'ledger'
+      | 'log'
+      | 'contexts'
+      | 'routes'
+      | 'results'
+      | 'bundles'
     >
   >,
   o: { fleet?: JsonObject; announce?: boolean } & Pick<
     ProfileOptions,
-    'script' | 'defaultBudget' | 'ledger' | 'log' | 'tracing' | 'contexts' | 'clock'
+    'script' | 'defaultBudget' | 'ledger' | 'log' | 'tracing' | 'contexts' | 'clock' | 'bundles' | 'routes'
   > = {},
 ): Promise<RelayFleet> {
   const names = ['switch', ...Object.keys(workers)];
@@ -48,6 +57,8 @@ export async function relayFleet(
     ...(o.tracing ? { tracing: o.tracing } : {}),
     ...(o.clock ? { clock: o.clock } : {}),
     ...(o.contexts ? { contexts: o.contexts } : {}),
+    ...(o.bundles ? { bundles: o.bundles } : {}),
+    ...(o.routes ? { routes: o.routes } : {}),
     ...(o.defaultBudget === undefined ? {} : { defaultBudget: o.defaultBudget }),
     fleet: { orchestrate: true, routing: { peer_down_after_s: 20 }, ...o.fleet },
   });

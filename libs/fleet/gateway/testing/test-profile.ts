@@ -2,7 +2,15 @@ import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { Announcer, PeerRegistry } from '@hermes-fleet/peers';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { decodeResult } from '@hermes-fleet/protocol/handshake';
-import type { Caller, Clock, InboundMessage, Log, TaskResults, Tracing } from '@hermes-fleet/protocol/ports';
+import type {
+  Caller,
+  Clock,
+  InboundMessage,
+  Log,
+  RepositoryBundles,
+  TaskResults,
+  Tracing,
+} from '@hermes-fleet/protocol/ports';
 import type { createApp } from '@hermes-fleet/service';
 import type { AgentContexts } from '../src/contexts/context-deletions.ts';
 import type { Gateway } from '../src/gateway.ts';
@@ -40,6 +48,8 @@ export interface ProfileOptions {
   readonly clock?: Clock;
   /** 0 to 1, for backoff; Math.random when absent. */
   readonly random?: () => number;
+  /** The clock of the fleet's routes; the system's when absent. */
+  readonly routesClock?: Clock;
   /** The supported handshake versions, as in GatewayOptions. */
   readonly versions?: readonly string[];
   /** The log of the gateway; silent when absent. */
@@ -50,6 +60,8 @@ export interface ProfileOptions {
   readonly contexts?: AgentContexts;
   /** Reads the results of the agent's tasks; none when absent. */
   readonly results?: TaskResults;
+  /** The checkouts that callers sent; none when absent. */
+  readonly bundles?: RepositoryBundles;
   /** Replaces the routes of the fleet, which a served profile has beside A2A. */
   readonly routes?: (app: ReturnType<typeof createApp>) => void;
   /** Wraps the ledger that the gateway gets. */

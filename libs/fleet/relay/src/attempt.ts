@@ -44,6 +44,8 @@ export interface AttemptOptions {
   readonly tracing?: Tracing | undefined;
   readonly peerDownAfterMs: number;
   readonly random: () => number;
+  /** The token with which a peer gets the checkout of the task's caller. */
+  readonly repositoryTokenOf: (taskId: string) => string;
   /** A task ends that its peer may go on doing. It is durable. */
   readonly onGivenUp: (taskId: string) => void;
   /** A peer with an open circuit answers again, so waiting tasks may go to it. */
@@ -204,6 +206,7 @@ function delegateOptionsFor(
     signal: membership ? AbortSignal.any([context.signal, membership]) : context.signal,
     taskId: task.id,
     parts: task.parts.filter(({ kind }) => kind !== 'text'),
+    repositoryToken: options.repositoryTokenOf(task.id),
     protocolVersion: versionOf(payload) || task.dispatch.protocolVersion,
     replySchema: contract.replySchema ?? 'prose',
     outputSchema: isJsonObject(contract.outputSchema) ? contract.outputSchema : undefined,

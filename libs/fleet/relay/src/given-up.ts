@@ -1,5 +1,5 @@
 import type { A2AClient } from '@hermes-fleet/a2a';
-import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
+import { isTerminal, type Ledger, type LedgerContexts, type TaskRecord } from '@hermes-fleet/ledger';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import { backoffMs, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { encodeResult, ReplySchema, type TaskResult, versionOf } from '@hermes-fleet/protocol/handshake';
@@ -27,7 +27,7 @@ export interface GivenUpOptions {
   readonly ledger: Pick<
     Ledger,
     'get' | 'loadCheckpoint' | 'keptCheckpoints' | 'saveLateResult' | 'dropKeptCheckpoint'
-  >;
+  > & { readonly contexts: Pick<LedgerContexts, 'repositoryToken'> };
   readonly peers: Pick<PeerRegistry, 'get'>;
   readonly client: A2AClient;
   readonly clock: Clock;
@@ -185,7 +185,7 @@ function givenUpState(checkpoint: JsonObject | undefined): Partial<RelayState> {
 
 /** Undefined for a peer that is not known now. */
 function cancelOptionsFor(
-  { peers, client, log }: GivenUpOptions,
+  { peers, client, log, ledger }: GivenUpOptions,
   record: TaskRecord,
   delegation: Delegation,
   signal: AbortSignal,
@@ -201,6 +201,7 @@ function cancelOptionsFor(
     traceparent,
     taskId: id,
     parts: attachments(record.message),
+    repositoryToken: ledger.contexts.repositoryToken(id),
     replySchema: ReplySchema.catch('prose').parse(contract.reply_schema),
     outputSchema: isJsonObject(outputSchema) ? outputSchema : undefined,
     protocolVersion: versionOf(delegation.payload) || versionOf(dispatch),

@@ -40,6 +40,7 @@ function relayOf({ name, peers }: TestProfile) {
     peerDownAfterMs: 20_000,
     onGivenUp: () => undefined,
     homeOf: () => undefined,
+    repositoryTokenOf: () => 'token',
     conversationOf: ({ caller }) => caller.name,
     patienceMs: 0,
     maxWaitMs: 1_000,

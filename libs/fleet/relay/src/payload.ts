@@ -48,7 +48,7 @@ function relayedDispatch(
   slice: number | undefined,
   { mayQueue, conversation, isMoved }: PayloadTerms,
 ): TaskDispatch {
-  const { tokenBudget: _asked, rootCaller: _said, ...contract } = dispatch.task;
+  const { tokenBudget: _asked, rootCaller: _said, repository, ...contract } = dispatch.task;
   // Each hop sets its own, by the clock of the next.
   const { acceptUntil: _ours, ...routing } = dispatch.routing ?? {};
   return {
@@ -56,6 +56,7 @@ function relayedDispatch(
     protocolVersion: negotiate(versions, versionsOf(peer)) ?? PROTOCOL_VERSION,
     task: {
       ...contract,
+      ...(repository === undefined ? {} : { repository: withoutToken(repository) }),
       taskId: id,
       ...(slice === undefined ? {} : { tokenBudget: slice }),
       ...(isMoved ? { fresh: true } : {}),
@@ -68,6 +69,10 @@ function relayedDispatch(
     routing: { ...routing, target: peer.name, whenFull: mayQueue ? 'queue' : 'refuse' },
   };
 }
+
+/** The token that this profile got opens the checkout at its own caller only. */
+const withoutToken = ({ token: _own, ...repository }: NonNullable<TaskDispatch['task']['repository']>) =>
+  repository;
 
 /** The versions in the peer's announce, or else in its agent card. */
 function versionsOf({ announce, card }: PeerProfile): readonly string[] {

@@ -1,11 +1,27 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { DONE, dispatching, relayFleet, type Script } from '@hermes-fleet/gateway/testing';
+import {
+  CALLER,
+  DONE,
+  dispatching,
+  fileBundles,
+  relayFleet,
+  type Script,
+} from '@hermes-fleet/gateway/testing';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+import { dispatchMessage } from './delegation/delegation.ts';
 
 const say: Script = async ({ dispatch: { task, requirements } }) => ({
   ...DONE,
   text: JSON.stringify([task.repository, requirements?.requiredCapabilities]),
 });
+function sentBy(caller: string, { bundle, base }: { bundle: string; base: string }, dir: string) {
+  const bundles = fileBundles(dir);
+  bundles.keep(caller, { bundle, commit: base }, 'content');
+  return bundles;
+}
+
 const WEB = { name: 'web', base: 'main' };
 
 it('a task with a repository goes to a worker that announces it, and so do further tasks of its context', async (t) => {
@@ -31,4 +47,51 @@ it('a task whose repository no worker announces is blocked at once, whatever may
     unmet?.map(({ kind, name, transient }) => [kind, name, transient]),
     [['capability', 'repository:web', false]],
   );
+});
+
+it('a peer gets the token of a checkout with each copy of the dispatch, and nothing here keeps or shows it', async (t) => {
+  const bundle = { bundle: '1a'.repeat(32), base: 'c0'.repeat(20) };
+  const seen: unknown[] = [];
+  const { orchestrator, worker } = await relayFleet(
+    t,
+    {
+      neo: {
+        repositories: ['bundle'],
+        script: async ({ dispatch }) => {
+          seen.push(dispatch.task.repository);
+          return DONE;
+        },
+      },
+    },
+    { bundles: sentBy(CALLER.name, bundle, tempDir(t)) },
+  );
+  const id = await orchestrator.send(dispatching({ repository: bundle }));
+  const { status } = await orchestrator.result(id);
+  const token = orchestrator.ledger.contexts.repositoryToken(id);
+  assert.deepEqual([status, seen], ['done', [{ ...bundle, token }]]);
+  const kept = [
+    orchestrator.task(id),
+    orchestrator.ledger.events(id),
+    orchestrator.ledger.loadCheckpoint(id),
+  ];
+  assert.doesNotMatch(JSON.stringify(kept), new RegExp(token));
+  const {
+    tasks: [there],
+  } = worker('neo').ledger.list({ pageSize: 1 });
+  assert.ok(there);
+  assert.doesNotMatch(
+    JSON.stringify([worker('neo').ledger.events(there.id), there.result]),
+    new RegExp(token),
+  );
+});
+
+it('the copy by which an unknown task is looked for has the token, and a prose peer never', () => {
+  const repository = { bundle: 'b', base: 'c' };
+  const payload = { task: { task_id: 't', repository } };
+  const sent = (of: JsonObject) =>
+    dispatchMessage({ messageId: 'm', contextId: 'c', payload: of }, { parts: [], repositoryToken: 'T' }, 0)
+      .data;
+  assert.deepEqual(sent(payload)?.task, { task_id: 't', repository: { ...repository, token: 'T' } });
+  assert.deepEqual(sent({ task: { repository: { name: 'web' } } })?.task, { repository: { name: 'web' } });
+  assert.doesNotMatch(JSON.stringify(sent({ text: 'do it' })), /"T"/);
 });

@@ -27,6 +27,8 @@ export const RepositoriesAnswer = z.object({
     .optional(),
 });
 
+export type RepositoriesAnswer = z.output<typeof RepositoriesAnswer>;
+
 export const TakenBundle = z.object({ bundle: z.string(), commit: z.string(), bytes: z.int() });
 
 /** The repositories that a task of the caller can name (docs/your-repository.md). They need the scope `dispatch`. */

@@ -12,12 +12,13 @@ import type { Gateway } from '../gateway.ts';
 import { costView } from './cost-view.ts';
 import { peerView } from './peer-view.ts';
 import { readInput } from './read-input.ts';
+import { registerRepositoryRoutes } from './repository-routes.ts';
 import { registerResultRoutes } from './result-routes.ts';
 
 export interface FleetRoutesOptions {
   readonly profile: string;
   readonly peers: Pick<PeerRegistry, 'list'>;
-  readonly gateway: Pick<Gateway, 'explain' | 'spending' | 'contexts' | 'results'>;
+  readonly gateway: Pick<Gateway, 'explain' | 'spending' | 'contexts' | 'results' | 'checkouts'>;
   readonly ledger: Pick<Ledger, 'get' | 'tokens'>;
   readonly clock: Clock;
   /** Cache reads and writes count as spent. */
@@ -51,6 +52,7 @@ export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOp
     requireScope(request.caller, 'read');
     return { profile, ...spendingView(gateway.spending.view()) };
   });
+  registerRepositoryRoutes(app, { checkouts: gateway.checkouts, clock });
   registerResultRoutes(app, { results: gateway.results, ledger, peers, clock });
   serve(app, FLEET.deleteContext, async (request) => {
     requireScope(request.caller, 'dispatch');

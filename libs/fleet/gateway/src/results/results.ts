@@ -7,7 +7,8 @@ import type { ResultPart } from '@hermes-fleet/protocol/api';
 import type { Clock, Log, ResultCommits, ResultContent, TaskResults } from '@hermes-fleet/protocol/ports';
 import { workerOf } from '@hermes-fleet/relay';
 import { z } from 'zod';
-import { type ResultStream, resultAtPeer } from './result-at-peer.ts';
+import type { ContentStream } from './content-at-peer.ts';
+import { resultAtPeer } from './result-at-peer.ts';
 
 /** Reads the results of tasks in repositories, here or at the peers that did them. */
 export interface Results {
@@ -15,7 +16,7 @@ export interface Results {
    * Opens a part of the result of a task. Throws NO_RESULT, ARTIFACT_TOO_LARGE, for a task that a peer did PEER_UNREACHABLE,
    * PEER_REFUSED and UNSUPPORTED_OPERATION, and the reason of `signal`, which also ends the stream.
    */
-  open(task: TaskRecord, part: ResultPart, signal: AbortSignal): Promise<ResultStream>;
+  open(task: TaskRecord, part: ResultPart, signal: AbortSignal): Promise<ContentStream>;
 }
 
 export interface ResultsOptions {
@@ -48,7 +49,7 @@ export function createResults(options: ResultsOptions): Results {
     result: ResultCommits,
     part: ResultPart,
     signal: AbortSignal,
-  ): Promise<ResultStream> {
+  ): Promise<ContentStream> {
     if (!agentResults) throw noResult('this profile keeps no files of tasks');
     const read = await contentOf(agentResults, result, part, signal);
     const dispose = (): void =>

@@ -32,7 +32,7 @@ export async function cancelAtPeer(options: CancelOptions, delegation: Delegatio
   try {
     let id = delegation.remoteTaskId;
     if (id === undefined) {
-      const reply = await client.send(endpoint, dispatchMessage(delegation, options.parts, LONG_AGO), call);
+      const reply = await client.send(endpoint, dispatchMessage(delegation, options, LONG_AGO), call);
       if (reply.kind === 'message') return { kind: 'ended', result: resultOf(answerOf(reply), options) };
       id = reply.task.id;
     }

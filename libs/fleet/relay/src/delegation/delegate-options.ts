@@ -1,7 +1,8 @@
 import type { A2AClient, PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
 import type { PeerHealth } from '@hermes-fleet/peers';
 import type { TaskResult } from '@hermes-fleet/protocol/handshake';
-import type { Clock, Log, MessagePart } from '@hermes-fleet/protocol/ports';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import type { DispatchExtras } from './delegation.ts';
 import type { QuestionExchange } from './question-exchange.ts';
 import type { ResultContract } from './remote-result.ts';
 
@@ -36,12 +37,11 @@ export interface FollowOptions {
 /** The options that are needed to cancel a task at a peer and to read its result. */
 export interface CancelOptions
   extends ResultContract,
+    DispatchExtras,
     Pick<FollowOptions, 'client' | 'endpoint' | 'traceparent' | 'log'> {
   readonly endpoint: PeerEndpoint;
   readonly log: Log;
   readonly signal?: AbortSignal;
-  /** The data and files of the task. They are part of every copy of the dispatch. */
-  readonly parts: readonly MessagePart[];
 }
 
 export interface DelegateOptions extends FollowOptions, CancelOptions {

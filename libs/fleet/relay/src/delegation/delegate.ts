@@ -113,7 +113,7 @@ async function sendDispatch(
   const { client, endpoint, health, clock, signal, traceparent } = options;
   // A peer that reads the dispatch after it was given up must not begin.
   const until = options.acceptUntil?.(contact.giveUpAt());
-  const message = dispatchMessage(delegation, options.parts, until);
+  const message = dispatchMessage(delegation, options, until);
   let ambiguous = mayHaveArrived;
   const onResend = (): void => {
     ambiguous = true;

@@ -37,14 +37,35 @@ export const Delegation = z.object({
 /** A dispatch that a peer has, or may have. */
 export type Delegation = z.output<typeof Delegation>;
 
-/** The message with the dispatch and its data and files. `acceptUntil` is by the peer's clock, ms since the epoch. */
+/** What the message has beside the delegation. */
+export interface DispatchExtras {
+  /** The data and files of the task. They are part of every copy of the dispatch. */
+  readonly parts: readonly MessagePart[];
+  /** Opens the caller's checkout for the peer that does the task. */
+  readonly repositoryToken?: string | undefined;
+}
+
+/**
+ * The message with the dispatch and its data and files. `acceptUntil` is by the peer's clock, ms since the epoch. The message alone
+ * has the token of the caller's checkout: what is stored and shown of a dispatch has none.
+ */
 export function dispatchMessage(
-  { messageId, contextId, payload }: Pick<Delegation, 'messageId' | 'contextId' | 'payload'>,
-  parts: readonly MessagePart[],
+  { messageId, contextId, payload: stored }: Pick<Delegation, 'messageId' | 'contextId' | 'payload'>,
+  { parts, repositoryToken }: DispatchExtras,
   acceptUntil: number | undefined,
 ): OutboundMessage {
+  const payload = withToken(stored, repositoryToken);
   if (acceptUntil === undefined) return { messageId, contextId, data: payload, parts, blocking: false };
   const routing = isJsonObject(payload.routing) ? payload.routing : {};
   const data = { ...payload, routing: { ...routing, accept_until: new Date(acceptUntil).toISOString() } };
   return { messageId, contextId, data, parts, blocking: false };
+}
+
+function withToken(payload: JsonObject, token: string | undefined): JsonObject {
+  const { task } = payload;
+  if (token === undefined || !isJsonObject(task) || !isJsonObject(task.repository)) return payload;
+  const { repository } = task;
+  return repository.bundle === undefined
+    ? payload
+    : { ...payload, task: { ...task, repository: { ...repository, token } } };
 }

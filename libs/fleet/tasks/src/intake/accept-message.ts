@@ -6,6 +6,7 @@ import {
   HANDSHAKE_MEDIA_TYPE,
   highestOf,
   invalidParams,
+  isJsonObject,
   isNestedDeeper,
   type JsonObject,
   MAX_NESTING,
@@ -35,6 +36,7 @@ import {
   type HandshakeOptions,
 } from './accept-announce.ts';
 import { acceptAnswer } from './accept-answer.ts';
+import { type Claims, claimBundle } from './claim-bundle.ts';
 import { inRepository } from './context-repository.ts';
 import { submittedData } from './submitted-data.ts';
 
@@ -51,6 +53,8 @@ export interface IntakeOptions extends HandshakeOptions {
   readonly onInformed: (task: TaskRecord) => void;
   /** The events `submitted` of tasks that are being accepted and begin a context, by the id of the context. */
   readonly beginning: Map<string, JsonObject>;
+  /** The checkouts that callers sent; absent where none are taken. */
+  readonly bundles?: Claims | undefined;
 }
 
 /**
@@ -129,6 +133,8 @@ async function acceptTask(
   const start = { parent: message.traceparent, attributes: { 'hermes.task.id': arriving.id } };
   if (!begun) options.beginning.set(contextId, submitted);
   const { task, created } = await inSpan(options.tracing, 'admit', start, async (span) => {
+    if (!options.ledger.findByKey(caller.name, key))
+      await claimBundle(options.bundles, reading, caller, contextId);
     const accepted = await options.dispatcher.accept(arrival);
     span?.set({ 'hermes.task.state': accepted.task.state, 'hermes.task.created': accepted.created });
     return accepted;
@@ -142,11 +148,16 @@ async function acceptTask(
 }
 
 /** The event `submitted` of the first task of a context, which may not be durable yet; undefined for a new context. */
-const begunIn = (
+function begunIn(
   { ledger, beginning }: Pick<IntakeOptions, 'ledger' | 'beginning'>,
   contextId: string,
   caller: Caller,
-): JsonObject | undefined => ledger.contexts.beginning(contextId, caller.name) ?? beginning.get(contextId);
+): JsonObject | undefined {
+  const begun = ledger.contexts.beginning(contextId, caller.name) ?? beginning.get(contextId);
+  const isCheckout = isJsonObject(begun?.repository) && begun.repository.bundle !== undefined;
+  // A further task may have brought a newer commit.
+  return isCheckout ? (ledger.contexts.latest(contextId, caller.name) ?? begun) : begun;
+}
 
 function acceptUntilOf(reading: Reading): number | undefined {
   const until = reading.kind === 'dispatch' ? reading.dispatch.routing?.acceptUntil : undefined;

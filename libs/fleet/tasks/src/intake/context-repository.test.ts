@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { CALLER, DONE, dispatching, profile, type Script, untilAborted } from '@hermes-fleet/gateway/testing';
+import { describe, it, type TestContext } from 'node:test';
+import {
+  CALLER,
+  DONE,
+  dispatching,
+  fileBundles,
+  profile,
+  type Script,
+  untilAborted,
+} from '@hermes-fleet/gateway/testing';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
+import type { AdmittedTask, SentBundle } from '@hermes-fleet/protocol/ports';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 
 const REPOSITORIES = ['web', 'api'];
 const say: Script = async ({ dispatch }) => ({
@@ -127,5 +136,103 @@ describe('a context that began without a repository', () => {
         'task.repository is "web", but context c began without a repository: leave it out, or start a new context',
     });
     assert.equal((await neo.result(await neo.send(inContext('c')))).status, 'done');
+  });
+});
+
+describe('a context that works on a checkout', () => {
+  const COMMIT = 'c0'.repeat(20);
+  const FIRST = { bundle: '1a'.repeat(32), base: COMMIT };
+  const SECOND = { bundle: '2b'.repeat(32), base: 'c1'.repeat(20) };
+  const sent = ({ bundle, base }: typeof FIRST, more: { repository?: string } = {}): SentBundle => ({
+    bundle,
+    commit: base,
+    ...more,
+  });
+  async function sending(t: TestContext, ...kept: SentBundle[]) {
+    const bundles = fileBundles(tempDir(t));
+    for (const each of kept) bundles.keep(CALLER.name, each, each.bundle);
+    const neo = await profile(t, { repositories: ['bundle', 'web'], script: say, bundles });
+    const told = async (id: string) => JSON.parse((await neo.result(id)).text ?? '');
+    return { neo, bundles, told };
+  }
+
+  it('goes on with the commit of its last task, and takes a newer one', async (t) => {
+    const { neo, bundles, told } = await sending(t, sent(FIRST), sent(SECOND));
+    for (const [repository, expected] of [
+      [FIRST, FIRST],
+      [undefined, FIRST],
+      [SECOND, SECOND],
+      [undefined, SECOND],
+    ] as const) {
+      const id = await neo.send(inContext('c', repository));
+      assert.deepEqual(await told(id), expected);
+      const { repository: event, required_capabilities } = await neo.event(id, 'submitted');
+      assert.deepEqual([event, required_capabilities], [{ name: null, ...expected }, ['repository:bundle']]);
+    }
+    await using opened = await bundles.open('c', SECOND.base);
+    assert.equal(opened.bytes, SECOND.bundle.length);
+  });
+
+  it('is not left for a configured repository, nor is one of those left for it', async (t) => {
+    const { neo } = await sending(t, sent(FIRST));
+    await neo.send(inContext('checkout', FIRST));
+    await neo.send(inContext('web', WEB));
+    await neo.send(inContext('none'));
+    for (const [context, repository, words] of [
+      ['checkout', WEB, 'is "web", but context checkout began in a checkout'],
+      ['web', FIRST, 'is a checkout, but context web began in "web"'],
+      ['web', { ...WEB, ...FIRST }, 'has a bundle, but context web began in "web" without one'],
+      ['none', FIRST, 'is a checkout, but context none began without a repository'],
+    ] as const)
+      await assert.rejects(neo.send(inContext(context, repository)), {
+        code: 'INVALID_PARAMS',
+        message: `task.repository ${words}: leave it out, or start a new context`,
+      });
+  });
+
+  it('is of its caller alone: others can neither name the bundle nor go on in the context', async (t) => {
+    const { neo } = await sending(t, sent(FIRST));
+    const other = { ...CALLER, name: 'other' };
+    await assert.rejects(neo.send(inContext('c', FIRST), other), { code: 'BUNDLE_REFUSED' });
+    await neo.send(inContext('c', FIRST));
+    await assert.rejects(neo.send(inContext('c'), other), { code: 'BUNDLE_REFUSED' });
+    assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 1);
+  });
+
+  it('is refused with the field that does not fit its bundle, and before it is a task', async (t) => {
+    const { neo } = await sending(t, sent(FIRST), sent(SECOND, { repository: 'web' }));
+    for (const [repository, code, words] of [
+      [{ ...FIRST, bundle: '0'.repeat(64) }, 'BUNDLE_REFUSED', /send it again/],
+      [
+        { ...FIRST, base: SECOND.base },
+        'INVALID_PARAMS',
+        new RegExp(`^task\\.repository\\.base must be ${COMMIT}`),
+      ],
+      [SECOND, 'INVALID_PARAMS', /^task\.repository\.name must be "web"/],
+    ] as const)
+      await assert.rejects(neo.send(inContext('c', repository)), { code, message: words });
+    const without = await profile(t, { repositories: ['bundle'] });
+    await assert.rejects(without.send(inContext('c', FIRST)), {
+      code: 'BUNDLE_REFUSED',
+      message: /no checkouts/,
+    });
+    assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
+    assert.equal((await neo.result(await neo.send(inContext('c', { ...SECOND, ...WEB })))).status, 'done');
+  });
+
+  it('takes a repeated message for the same task, also when its bundle is gone', async (t) => {
+    const { neo, bundles } = await sending(t, sent(FIRST));
+    const id = await neo.send(inContext('c', FIRST, { task_id: 'twice' }));
+    bundles.use = () => assert.fail('used twice');
+    assert.equal(await neo.send(inContext('c', FIRST, { task_id: 'twice' })), id);
+  });
+
+  it('is no concern of a profile that works for an orchestrator, whose token no further task inherits', async (t) => {
+    const { neo, told } = await sending(t);
+    const token = 'CANARY-token';
+    const id = await neo.send(inContext('c', { ...FIRST, token }));
+    assert.deepEqual(await told(id), { ...FIRST, token });
+    assert.doesNotMatch(JSON.stringify(neo.ledger.events(id).slice(0, -1)), /CANARY/);
+    await assert.rejects(neo.send(inContext('c')), { code: 'BUNDLE_REFUSED' });
   });
 });

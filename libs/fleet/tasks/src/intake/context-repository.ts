@@ -1,10 +1,13 @@
 import { definedFields, invalidParams, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 
+type Named = NonNullable<TaskDispatch['task']['repository']>;
+
 /**
  * The dispatch of a task in a context that has begun, in its wire form: with the repository of the context, of which it may name
- * no other (docs/handshake.md#repositories). `begun` is the event `submitted` of the context's first task; that of release 0.2.0
- * has no repository. Throws INVALID_PARAMS for another repository or base.
+ * no other (docs/handshake.md#repositories). A context that works on a checkout goes on with the bundle that the task has, or else
+ * with that of `begun`, the event `submitted` of an earlier task; that of release 0.2.0 has no repository. Throws INVALID_PARAMS for
+ * another repository or base.
  */
 export function inRepository(
   wire: JsonObject,
@@ -18,16 +21,21 @@ export function inRepository(
       `${what}, but context ${contextId} began ${began}: leave it out, or start a new context`,
     );
   if (!isJsonObject(known)) {
-    if (named) throw refused(`is "${named.name}"`, 'without a repository');
+    if (named) throw refused(wordsOf(named), 'without a repository');
     return wire;
   }
-  const { name, base } = known;
-  if (named && named.name !== name) throw refused(`is "${named.name}"`, `in "${name}"`);
+  const { name, base, bundle = null } = known;
+  const began = name === null ? 'in a checkout' : `in "${name}"`;
+  if (named && (named.name ?? null) !== name) throw refused(wordsOf(named), began);
+  if (named?.bundle !== undefined && bundle === null) throw refused('has a bundle', `${began} without one`);
+  if (named?.bundle !== undefined) return wire;
   if (named?.base !== undefined && base !== null && named.base !== base)
     throw refused(`has the base "${named.base}"`, `from "${base}"`);
   const { task } = wire;
   const given = isJsonObject(task) ? task : {};
   const own = isJsonObject(given.repository) ? given.repository : {};
-  const repository = { ...definedFields({ name, base: base ?? undefined }), ...own };
-  return { ...wire, task: { ...given, repository } };
+  const inherited = { name: name ?? undefined, base: base ?? undefined, bundle: bundle ?? undefined };
+  return { ...wire, task: { ...given, repository: { ...definedFields(inherited), ...own } } };
 }
+
+const wordsOf = ({ name }: Named): string => (name === undefined ? 'is a checkout' : `is "${name}"`);

@@ -59,6 +59,11 @@ it('the event of a submitted task says what its contract asks for', () => {
   });
   assert.doesNotMatch(JSON.stringify(whole), /CANARY/);
   assert.deepEqual(data({ task: { repository: { name: 'web' } } }).repository, { name: 'web', base: null });
+  const bundle = { bundle: 'ab'.repeat(32), base: 'c0'.repeat(20) };
+  assert.deepEqual(data({ task: { repository: { ...bundle, token: 'CANARY-token' } } }).repository, {
+    name: null,
+    ...bundle,
+  });
 });
 
 it('its names are bounded, and a dispatch of another version says nothing', () => {
