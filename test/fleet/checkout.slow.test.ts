@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { SentBundle } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { startForge } from '@hermes-fleet/workspace/testing';
 import { parse, stringify } from 'yaml';
@@ -43,7 +44,7 @@ test('a task works on what its caller sent of a checkout, and its result is a br
         cwd,
         timeoutMs: 60_000,
       });
-  const sentBundles = async (): Promise<{ bundle: string; commit: string }[]> => {
+  const sentBundles = async (): Promise<SentBundle[]> => {
     const { url, token: operator } = fleet.target('switch');
     const headers = { authorization: `Bearer ${operator}` };
     const listed = await fetch(`${url}/fleet/repositories`, { headers });
@@ -131,7 +132,7 @@ test('a task works on what its caller sent of a checkout, and its result is a br
     assert.ok(latest);
     const body = dispatch({
       brief: FIX,
-      task: { repository: { bundle: latest.bundle, base: latest.commit } },
+      task: { repository: { name: latest.repository, bundle: latest.bundle, base: latest.commit } },
     });
     const as = { ...fleet.target('switch'), token: await fleet.tokenOf('neo', 'switch') };
     const refused = await call(as, 'SendMessage', message(body));
