@@ -38,7 +38,7 @@ export async function createFetching(
     return done;
   }
 
-  async function fetch(wanted: string, ref: string, signal: AbortSignal | undefined) {
+  async function update(wanted: string, ref: string, signal: AbortSignal | undefined) {
     signal?.throwIfAborted();
     const depth = remote.depth > 0 ? [`--depth=${remote.depth}`] : [];
     const args = ['fetch', ...QUIET, ...depth, '--', remote.url, `+${wanted}:${ref}`];
@@ -61,7 +61,7 @@ export async function createFetching(
   return {
     /** Fetches a branch (`refs/heads/…`) or a commit as `ref`. Resolves with why it failed; throws the reason of the signal. */
     bring: (wanted: string, ref: string, signal: AbortSignal | undefined): Promise<RemoteFault | undefined> =>
-      inTurn(() => fetch(wanted, ref, signal)),
+      inTurn(() => update(wanted, ref, signal)),
     /** Runs work on the store while nothing is fetched. */
     inTurn,
   };
