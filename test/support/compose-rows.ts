@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -15,6 +16,7 @@ import {
 } from './flood.ts';
 import { type OpenContainer, startOpenContainer } from './profile-container.ts';
 import { call, dispatch, message, resultOf, runbook, type Target } from './rpc.ts';
+import { brokenProject, FIX } from './users-repository.ts';
 
 /** Runs a task in a context, and returns its result. */
 async function run(target: Target, contextId: string, brief: string) {
@@ -106,4 +108,24 @@ export async function pushBase(
     runbook('a.txt', 'a', 'cat base.txt; git log --format=%s'),
   );
   assert.match(text, /theirs\s+Of one's own/);
+}
+
+/** Sends a dirty checkout with a failing test from this machine, and takes the fix into it, with the command of this machine. */
+export async function fixCheckout(t: TestContext, { url, token }: Target): Promise<void> {
+  const project = brokenProject(t);
+  const run = (...args: string[]) =>
+    runProgram(process.execPath, [join(ROOT, 'libs/cli/src/main.ts'), ...args, '--reach', `switch=${url}`], {
+      cwd: project.path,
+      env: { ...process.env, FLEET_TOKEN: token },
+      timeoutMs: 120_000,
+    });
+  const sent = await run('send', '--repo', '.', FIX, '-o', 'json');
+  assert.equal(sent.code, 0, sent.stdout + sent.stderr);
+  const { context_id: context } = JSON.parse(sent.stdout);
+  const pulled = await run('pull', 'latest');
+  assert.equal(pulled.code, 0, pulled.stderr);
+  const branch = `fleet/${context.slice(-8)}`;
+  assert.equal(project.git('rev-list', '--count', `main..${branch}`).trim(), '1');
+  project.git('checkout', '-q', branch);
+  assert.equal(spawnSync('sh', ['test.sh'], { cwd: project.path }).status, 0, 'the tests pass on the branch');
 }
