@@ -49,24 +49,18 @@ describe('a context that began in a repository', () => {
   it('refuses another repository, and another base, with both names and the remedy', async (t) => {
     const neo = await profile(t, { repositories: REPOSITORIES });
     await neo.send(inContext('c', RELEASE));
-    for (const [repository, words] of [
-      [{ name: 'api' }, 'is "api", but context c began in "web"'],
-      [{ name: 'api', base: 'release/1.2' }, 'is "api", but context c began in "web"'],
-      [{ name: 'web', base: 'main' }, 'has the base "main", but context c began from "release/1.2"'],
+    await neo.send(inContext('default', WEB));
+    for (const [context, repository, words] of [
+      ['c', { name: 'api' }, 'is "api", but context c began in "web"'],
+      ['c', { name: 'api', base: 'release/1.2' }, 'is "api", but context c began in "web"'],
+      ['c', { name: 'web', base: 'main' }, 'has the base "main", but context c began from "release/1.2"'],
+      ['default', RELEASE, 'has the base "release/1.2", but context default began without one'],
     ] as const)
-      await assert.rejects(neo.send(inContext('c', repository)), {
+      await assert.rejects(neo.send(inContext(context, repository)), {
         code: 'INVALID_PARAMS',
         message: `task.repository ${words}: leave it out, or start a new context`,
       });
-    assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 1);
-  });
-
-  it('passes on a base if it began without one', async (t) => {
-    const neo = await profile(t, { repositories: REPOSITORIES, script: say });
-    await neo.send(inContext('c', WEB));
-    const named = await neo.send(inContext('c', RELEASE));
-    assert.equal((await neo.result(named)).text, JSON.stringify(RELEASE));
-    assert.equal((await neo.result(await neo.send(inContext('c')))).text, JSON.stringify(WEB));
+    assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 2);
   });
 
   it('belongs to it also if its first task was blocked, or is still being accepted', async (t) => {
@@ -136,6 +130,25 @@ describe('a context that began without a repository', () => {
         'task.repository is "web", but context c began without a repository: leave it out, or start a new context',
     });
     assert.equal((await neo.result(await neo.send(inContext('c')))).status, 'done');
+  });
+
+  it('does not begin with a task of another version, which no agent read', async (t) => {
+    const neo = await profile(t, { repositories: REPOSITORIES, script: say });
+    const foreign = dispatching({}, { protocol_version: '9.0' });
+    const sent = await Promise.all([
+      neo.send({ ...foreign, contextId: 'c' }),
+      neo.send(inContext('c', WEB)),
+      neo.send(inContext('c')),
+    ]);
+    const results = await Promise.all(sent.map((id) => neo.result(id)));
+    assert.deepEqual(
+      results.map(({ status, text }) => [status, text]),
+      [
+        ['blocked', undefined],
+        ['done', JSON.stringify(WEB)],
+        ['done', JSON.stringify(WEB)],
+      ],
+    );
   });
 });
 

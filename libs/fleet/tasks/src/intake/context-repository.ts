@@ -29,8 +29,8 @@ export function inRepository(
   if (named && (named.name ?? null) !== name) throw refused(wordsOf(named), began);
   if (named?.bundle !== undefined && bundle === null) throw refused('has a bundle', `${began} without one`);
   if (named?.bundle !== undefined) return wire;
-  if (named?.base !== undefined && base !== null && named.base !== base)
-    throw refused(`has the base "${named.base}"`, `from "${base}"`);
+  if (named?.base !== undefined && named.base !== base)
+    throw refused(`has the base "${named.base}"`, base === null ? 'without one' : `from "${base}"`);
   const { task } = wire;
   const given = isJsonObject(task) ? task : {};
   const own = isJsonObject(given.repository) ? given.repository : {};
