@@ -168,6 +168,12 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
     },
     /** The peer that has the task's context; undefined for a context that begins. */
     home,
+    /** True if the task cannot go on in the repository of its context. Elsewhere it would begin without the work of the context. */
+    isRefusedAtHome: (): boolean =>
+      run.state.refusals.some(
+        ({ peer, unmet }) =>
+          peer === home && unmet.some(({ kind, transient }) => kind === 'repo' && !transient),
+      ),
     /**
      * What the task waits for at the first peer that may take it later, without the words of a peer that has refused; undefined if
      * only its pause after a refusal is left.

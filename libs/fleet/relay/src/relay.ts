@@ -255,7 +255,7 @@ async function nextDelegation(
   if (context.budget.remaining() <= 0 && !attemptsUsedUp)
     return errorOutcome('BUDGET_EXHAUSTED', 'the token budget is used up before a peer got the task', false);
   await selection.measureBrief();
-  if (attemptsUsedUp || (state.refusals.length > 0 && onBlocked === 'fail'))
+  if (attemptsUsedUp || selection.isRefusedAtHome() || (state.refusals.length > 0 && onBlocked === 'fail'))
     return returnBlocked(run, selection.unmet(selection.route(options.clock.now(), false)));
   const { waitReported: reported } = options;
   const placed = await awaitPlace(options, run, selection, placement, { reported, traceparent });

@@ -9,6 +9,7 @@ import {
   type Script,
 } from '@hermes-fleet/gateway/testing';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { unmet } from '@hermes-fleet/protocol/handshake';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { dispatchMessage } from './delegation/delegation.ts';
 
@@ -47,6 +48,46 @@ it('a task whose repository no worker announces is blocked at once, whatever may
     unmet?.map(({ kind, name, transient }) => [kind, name, transient]),
     [['capability', 'repository:web', false]],
   );
+});
+
+it('a task that waits says what its worker refused it for', async (t) => {
+  const away = 'https://git.example/web.git cannot be reached: Could not resolve host';
+  const script: Script = async () => ({
+    ...DONE,
+    status: 'blocked',
+    blockedReason: away,
+    unmet: unmet('repo', 'web', away, true),
+  });
+  const fleet = await relayFleet(t, { neo: { script, repositories: ['web'] } });
+  const id = await fleet.orchestrator.send(dispatching({ repository: WEB }));
+  const { reason, detail } = await fleet.orchestrator.event(id, 'queued', 2);
+  assert.deepEqual([reason, detail], ['repo', `neo: ${away}`]);
+  await fleet.orchestrator.gateway.cancel(id, CALLER);
+});
+
+it('a task that the worker of its context refuses for its repository is not sent to another, whatever may be tried', async (t) => {
+  let begun = false;
+  const moved = unmet('repo', 'web', 'what was sent conflicts with the result of the context');
+  const script: Script = async () => {
+    if (begun) return { ...DONE, status: 'blocked', blockedReason: 'conflicts', unmet: moved };
+    begun = true;
+    return DONE;
+  };
+  const { orchestrator } = await relayFleet(t, {
+    neo: { script, tier: 'sonnet', repositories: ['web'] },
+    trinity: { script: say, tier: 'opus', repositories: ['web'] },
+  });
+  const send = (contextId: string, on_blocked: string) =>
+    orchestrator.send({ ...dispatching({ repository: WEB }, { routing: { on_blocked } }), contextId });
+  assert.equal((await orchestrator.result(await send('c', 'reroute'))).executedBy, 'neo');
+  for (const policy of ['reroute', 'queue']) {
+    const { status, unmet: found, attempts } = await orchestrator.result(await send('c', policy));
+    assert.deepEqual(
+      [status, found?.map(({ detail }) => detail), attempts?.map(({ peer }) => peer)],
+      ['blocked', ['neo: what was sent conflicts with the result of the context'], ['neo']],
+    );
+  }
+  assert.equal((await orchestrator.result(await send('new', 'reroute'))).executedBy, 'trinity');
 });
 
 it('a peer gets the token of a checkout with each copy of the dispatch, and nothing here keeps or shows it', async (t) => {
