@@ -175,17 +175,19 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
           peer === home && unmet.some(({ kind, transient }) => kind === 'repo' && !transient),
       ),
     /**
-     * What the task waits for at the first peer that may take it later, without the words of a peer that has refused; undefined if
-     * only its pause after a refusal is left.
+     * What the task waits for at the first peer that may take it later, with the first requirement that this peer has refused it
+     * for; undefined if only its pause after a refusal is left.
      */
     waitsFor({ chosen }: RoutingDecision): Pick<Unmet, 'kind' | 'detail'> | undefined {
       if (chosen !== undefined) return othersFirst(chosen);
-      const [first] = candidatesNowOrLater(clock.now());
+      const now = clock.now();
+      const [first] = candidatesNowOrLater(now);
       const [entry] = first?.unmet ?? [];
       if (!first || !entry) return undefined;
       const { name } = first.peer;
-      const refused = run.state.refusals.find(({ peer }) => peer === name)?.unmet[0];
-      return { kind: refused?.kind ?? entry.kind, detail: `${name}: ${reasonInEvent(entry.detail)}` };
+      const refused = refusalsInForce(now).find(({ peer }) => peer === name)?.unmet[0];
+      const { kind, detail } = refused ?? entry;
+      return { kind, detail: `${name}: ${reasonInEvent(detail)}` };
     },
     /** The unmet requirements of each peer. */
     unmet({ unmet, chosen }: RoutingDecision): Unmet[] {
