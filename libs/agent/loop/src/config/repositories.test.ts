@@ -76,7 +76,7 @@ test('everything that a repository takes from elsewhere is checked at once', (t)
     setup_secrets: ['SHORT', 'SHARED'],
   };
   const { workspace, tools } = configOf(repository, { env: { SHARED: 'x' } });
-  const env = envOf({ SHORT: 'short', SHARED: 'long enough' });
+  const env = envOf({ SHORT: 'short', SHARED: 'long-enough' });
   const found = repositoryProblems(withFilesIn(workspace.repositories, dir), tools, env);
   assert.deepEqual(
     found.map(({ path }) => path),
@@ -87,7 +87,14 @@ test('everything that a repository takes from elsewhere is checked at once', (t)
     reasons,
     /^GONE is not set.*\n.*\/ca\.pem has no certificate.*\nSHORT is shorter.*\nSHARED is in tools/,
   );
-  assert.doesNotMatch(reasons, /long enough/);
+  assert.doesNotMatch(reasons, /long-enough/);
+  const shared = configOf({ token_env: 'SHARED' }).workspace.repositories;
+  assert.deepEqual(repositoryProblems(shared, tools, env), [
+    {
+      path: 'web.token_env',
+      reason: 'SHARED is in tools.shell.env too, which every command gets; remove it there',
+    },
+  ]);
   const gone = withFilesIn(configOf({ token_file: 'no', ca_file: 'no' }).workspace.repositories, dir);
   assert.match(
     repositoryProblems(gone, tools, env)

@@ -40,8 +40,9 @@ export function repositoryProblems(
   env: ReadableEnv,
 ): FieldError[] {
   return Object.entries(repositories).flatMap(([name, repository]) => {
-    const { ca_file: ca, setup_secrets: secrets } = repository;
+    const { token_env: token, ca_file: ca, setup_secrets: secrets } = repository;
     const checks: (readonly [string, () => void])[] = [
+      [tokenKey(repository), () => token !== undefined && checkUnshared(token, tools)],
       [tokenKey(repository), () => tokenOf(repository, env)],
       ['ca_file', () => ca !== undefined && checkIssuers(ca)],
       ...secrets.map(
@@ -138,9 +139,13 @@ function contentOf(file: string): string {
   return text;
 }
 
-function secretOf(variable: string, tools: AgentConfig['tools'], env: ReadableEnv): string {
+function checkUnshared(variable: string, tools: AgentConfig['tools']): void {
   if (Object.hasOwn(tools.shell.env, variable))
     throw invalid(`${variable} is in tools.shell.env too, which every command gets; remove it there`);
+}
+
+function secretOf(variable: string, tools: AgentConfig['tools'], env: ReadableEnv): string {
+  checkUnshared(variable, tools);
   const value = variableOf(variable, env);
   if (value.length >= MIN_SECRET_CHARS) return value;
   throw invalid(
