@@ -34,6 +34,7 @@ test('an address is https, or http on this machine, and has no password', () => 
   for (const right of [
     url,
     'https://bot@git.example:8443/group/sub/web',
+    'https://bot%40acme.example@git.example/web',
     'http://127.0.0.1:3000/web.git',
     'http://localhost/web',
     'http://[::1]:3000/web',
@@ -48,6 +49,8 @@ test('an address is https, or http on this machine, and has no password', () => 
     ['/srv/web', /must be an address/],
     ['https://me:s3cret@github.com/acme/web.git', /must have no password or token/],
     ['https://ghp_s3cret@github.com/acme/web.git', /must have no password or token/],
+    ['https://a%zz@git.example/web', /may have a user name of letters/],
+    ['https://bot%0apassword=x@git.example/web', /may have a user name of letters/],
     ['https://github.com', /must name a repository at its host/],
     ['https://github.com/acme/web.git?ref=main', /nothing behind that/],
     ['https://github.com/acme/web\n.git', /must be an address/],

@@ -20,6 +20,9 @@ const STEERING =
 /** How the tokens of forges begin, some of which take one in place of a user name. */
 const TOKEN = /^(?:gh[a-z]_|github_pat_|gl[a-z]{2,}-)/;
 
+/** It goes into git's credential protocol, which a line feed would end. */
+const USER_NAME = /^(?:[\w.~+-]|%40)*$/;
+
 /** Why git cannot fetch from this address; undefined when it can. The address itself may hold a password. */
 function urlProblem(text: string): string | undefined {
   if (!URL.canParse(text) || /[\s\p{C}]/u.test(text))
@@ -27,6 +30,8 @@ function urlProblem(text: string): string | undefined {
   const { protocol, hostname, username, password, pathname, search, hash } = new URL(text);
   if (password !== '' || TOKEN.test(username))
     return 'must have no password or token: put it into a variable, and name that as token_env';
+  if (!USER_NAME.test(username))
+    return 'may have a user name of letters, digits, and . _ ~ + - only, with %40 for @';
   if (protocol === 'http:' && !/^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname))
     return 'must begin with https: over http, everyone on the way could read the token and change the files';
   if (protocol !== 'http:' && protocol !== 'https:')
