@@ -124,10 +124,11 @@ export interface LedgerContexts {
   trimConversations(maxBytes: number, batch: number): Promise<number>;
   /**
    * The data of the event `submitted` of the caller's first task in a context, or of another caller's first one if it has none there;
-   * undefined for a context without a task. Takes as long in a context of many tasks as in one of few.
+   * undefined for a context without a task. Tasks whose dispatch was not read, which is of another version, do not count. Takes as
+   * long in a context of many other tasks as in one of few.
    */
   beginning(contextId: string, caller: string): JsonObject | undefined;
-  /** The data of the event `submitted` of the caller's last task in a context; undefined if it has none there. */
+  /** The data of the event `submitted` of the caller's last task in a context whose dispatch was read; undefined if it has none there. */
   latest(contextId: string, caller: string): JsonObject | undefined;
   /**
    * The results of the last `limit` ended tasks that a context accepted from a caller, the latest end first. Those that wait

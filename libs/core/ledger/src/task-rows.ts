@@ -89,12 +89,15 @@ export function findContextIds(db: Queries, after: string, limit: number): strin
 export const hasContext = (db: Queries, contextId: string): boolean =>
   db.get('SELECT 1 AS known FROM tasks WHERE context_id = ? LIMIT 1', contextId) !== undefined;
 
+/** The dispatch of the task was read: one of another version leaves the event `submitted` empty. */
+const WAS_READ = `(SELECT data FROM events WHERE task = n ORDER BY seq LIMIT 1) <> '{}'`;
+
 /** See `LedgerContexts.beginning`. */
 export function findBeginning(db: Queries, contextId: string, caller: string): JsonObject | undefined {
   const row = db.get(
     `SELECT e.data FROM events e WHERE e.task = coalesce(
-       (SELECT min(n) FROM tasks WHERE context_id = ?1 AND caller = ?2),
-       (SELECT n FROM tasks WHERE context_id = ?1 LIMIT 1)) ORDER BY e.seq LIMIT 1`,
+       (SELECT n FROM tasks WHERE context_id = ?1 AND caller = ?2 AND ${WAS_READ} ORDER BY n LIMIT 1),
+       (SELECT n FROM tasks WHERE context_id = ?1 AND ${WAS_READ} LIMIT 1)) ORDER BY e.seq LIMIT 1`,
     contextId,
     caller,
   );
@@ -105,7 +108,8 @@ export function findBeginning(db: Queries, contextId: string, caller: string): J
 export function findLatest(db: Queries, contextId: string, caller: string): JsonObject | undefined {
   const row = db.get(
     `SELECT e.data FROM events e
-     WHERE e.task = (SELECT max(n) FROM tasks WHERE context_id = ? AND caller = ?) ORDER BY e.seq LIMIT 1`,
+     WHERE e.task = (SELECT n FROM tasks WHERE context_id = ? AND caller = ? AND ${WAS_READ} ORDER BY n DESC LIMIT 1)
+     ORDER BY e.seq LIMIT 1`,
     contextId,
     caller,
   );

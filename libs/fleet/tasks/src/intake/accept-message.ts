@@ -131,7 +131,8 @@ async function acceptTask(
   };
   const arrival = { task: arriving, reading, caller, receivedAt };
   const start = { parent: message.traceparent, attributes: { 'hermes.task.id': arriving.id } };
-  if (!begun) options.beginning.set(contextId, submitted);
+  const begins = !begun && reading.kind === 'dispatch';
+  if (begins) options.beginning.set(contextId, submitted);
   const { task, created } = await inSpan(options.tracing, 'admit', start, async (span) => {
     if (!options.ledger.findByKey(caller.name, key))
       await claimBundle(options.bundles, reading, caller, contextId);
@@ -139,7 +140,7 @@ async function acceptTask(
     span?.set({ 'hermes.task.state': accepted.task.state, 'hermes.task.created': accepted.created });
     return accepted;
   }).finally(() => {
-    if (!begun) options.beginning.delete(contextId);
+    if (begins) options.beginning.delete(contextId);
   });
   if (!created) options.log.info(recordFields(task), 'task is a duplicate of a known one');
   // The reply to a refusal tells the caller what has changed since the last announce.
