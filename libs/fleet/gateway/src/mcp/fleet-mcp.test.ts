@@ -175,6 +175,11 @@ test('wrong arguments and missing scopes are errors that a model can act on, and
     ['fleet_dispatch', { brief: 'x', budget: 5 }, /budget/],
     ['fleet_dispatch', { brief: 'x', wait_s: 241 }, /wait_s: .*240/],
     ['fleet_dispatch', { brief: 'x', deadline: 'soon' }, /deadline/],
+    [
+      'fleet_route',
+      { brief: 'x', repository: 'web' },
+      /repository: must be an object such as \{.*name.*web.*\}/,
+    ],
     ['fleet_dispatch', { brief: 'x', repository: { name: '../web' } }, /repository\.name: must be 1 to 63/],
     [
       'fleet_route',

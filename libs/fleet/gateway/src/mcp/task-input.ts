@@ -64,12 +64,18 @@ const CONTRACT = {
     .describe('Time after which the task fails, RFC 3339 with an offset'),
   priority: Priority.optional().describe('Order in the queue; default: normal'),
   repository: z
-    .strictObject({
-      name: RepositoryName.describe(
-        'Name of the repository; fleet_peers lists it as the capability repository:<name>',
-      ),
-      base: Branch.optional().describe('Branch that the work starts from; default: as configured'),
-    })
+    .strictObject(
+      {
+        name: RepositoryName.describe(
+          'Name of the repository; fleet_peers lists it as the capability repository:<name>',
+        ),
+        base: Branch.optional().describe('Branch that the work starts from; default: as configured'),
+      },
+      {
+        error: ({ code }) =>
+          code === 'invalid_type' ? 'must be an object such as {"name": "web"}' : undefined,
+      },
+    )
     .optional()
     .describe('Repository that the task works on; later tasks of its context need not repeat it'),
   ...REQUIREMENTS,
