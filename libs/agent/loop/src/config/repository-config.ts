@@ -108,7 +108,7 @@ export type RepositoryConfig = z.output<typeof Repository>;
 
 const Name = RepositoryName.refine(
   (name) => name.toLowerCase() !== 'bundle',
-  'is a word of the fleet; choose another name',
+  'it is reserved for checkouts that callers send; choose another name',
 );
 
 /** The repositories that tasks may name, by their names: docs/configuration.md#repositories. */
