@@ -88,6 +88,17 @@ test('a bundle that is not what its sender says is refused, and leaves nothing',
   await send(good);
 });
 
+test('an old history that breaks the rules for new objects is taken', async (t) => {
+  const { store, checkout, send } = await bundleStore(t);
+  checkout.commit({ a: '1' });
+  const tree = checkout.git('rev-parse', 'HEAD^{tree}');
+  const raw = join(checkout.dir, '.git/raw');
+  writeFileSync(raw, `tree ${tree}\nauthor Ann <> 0 +051800\ncommitter Ann 1 +0000\n\nold\n`);
+  const commit = checkout.git('hash-object', '-t', 'commit', '-w', '--literally', raw);
+  await send(checkout.bundle(commit));
+  assert.equal((await store.sent('ann')).length, 1);
+});
+
 test('a byte that changed on the way is found, wherever it is', async (t) => {
   const { checkout, send, files } = await bundleStore(t);
   const { content, commit } = checkout.bundle(checkout.commit({ a: 'content' }));

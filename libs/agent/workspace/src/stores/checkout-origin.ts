@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { ResultContent } from '@hermes-fleet/protocol/ports';
 import { failureOf, type Git, linesOf } from '../git/git.ts';
+import { limited } from '../git/limited.ts';
 import { firstLine } from '../process/system-error.ts';
 import { type BundleHeader, readBundleHeader } from './bundle-header.ts';
 import type { Fetching } from './fetching.ts';
@@ -14,10 +15,7 @@ import { refusedRepository, type WorkspaceRefused } from './workspace-refused.ts
 /** How many bundles a commit may build on. */
 const MAX_BUNDLES = 1000;
 const INDEX_MS = 30 * 60_000;
-const MAX_DATA_KIB = 4 * 1024 * 1024;
-const MAX_CPU_S = 1800;
-/** A hostile bundle may need more memory or time than its size shows. */
-const LIMITED = `ulimit -d ${MAX_DATA_KIB}; ulimit -t ${MAX_CPU_S}; exec "$@"`;
+const LIMITS = { dataKib: 4 * 1024 * 1024, cpuS: 1800 };
 /** Names the checkout where no configured repository does. */
 const CHECKOUT = 'bundle';
 
@@ -39,13 +37,7 @@ export async function checkoutOrigin(
   const { remote, fetching } = options.remote ?? {};
   const { place } = store;
   const branches = remote && fetching && (await remoteOrigin(git, store, remote, { ...options, fetching }));
-  const limited = {
-    ...place,
-    wrap: (command: string, args: readonly string[]) => ({
-      command: '/bin/sh',
-      args: ['-c', LIMITED, 'sh', command, ...args],
-    }),
-  };
+  const checking = { ...place, wrap: limited(LIMITS) };
   const refused = (detail: string, mayPass = false): WorkspaceRefused =>
     refusedRepository(remote?.name ?? CHECKOUT, `the sent checkout ${detail}`, mayPass);
   const has = (commit: string): Promise<boolean> => git.ask(place, ['cat-file', '-e', `${commit}^{commit}`]);
@@ -74,7 +66,7 @@ export async function checkoutOrigin(
     await using file = await open(path, 'r');
     await readBundleHeader(file);
     const call = { timeoutMs: INDEX_MS, stdin: file.fd, signal };
-    const indexed = await git.exec(limited, ['index-pack', '--stdin'], call);
+    const indexed = await git.exec(checking, ['index-pack', '--stdin'], call);
     signal?.throwIfAborted();
     if (indexed.exitCode === 0) return;
     log.warn({ commit, ...failureOf(indexed) }, 'a bundle is refused');
@@ -116,7 +108,7 @@ export async function checkoutOrigin(
     if (missing.length > 0) await fetchAll(missing, starting);
     for (const each of chain.reverse()) await take(each.content, each.commit, signal);
     const walk = ['rev-list', '--objects', '--quiet', commit, '--not', '--all'];
-    const whole = await git.exec(limited, walk, { timeoutMs: INDEX_MS, signal });
+    const whole = await git.exec(checking, walk, { timeoutMs: INDEX_MS, signal });
     signal?.throwIfAborted();
     if (whole.exitCode !== 0)
       throw refused(
