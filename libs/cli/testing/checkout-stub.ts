@@ -67,7 +67,13 @@ export async function checkoutScene(t: TestContext) {
       return refuse(reply, 409, 'BUNDLE_LACKS_COMMITS', 'it builds on what is not here');
     const file = join(kept, bundle);
     writeFileSync(file, content);
-    uploads.unshift({ bundle, commit, repository, prerequisites, file });
+    const bases = prerequisites.flatMap((wanted) => uploads.find((each) => each.commit === wanted) ?? []);
+    const rest = repository ?? bases.find((each) => each.repository !== undefined)?.repository;
+    const from_repository = [
+      ...prerequisites.filter((each) => bases.every((base) => base.commit !== each)),
+      ...bases.flatMap((base) => base.from_repository ?? []),
+    ];
+    uploads.unshift({ bundle, commit, repository: rest, from_repository, prerequisites, file });
     reply.end(JSON.stringify({ bundle, commit, bytes: content.length }));
   };
   const dispatch = async (request: IncomingMessage, reply: ServerResponse): Promise<void> => {
@@ -82,7 +88,7 @@ export async function checkoutScene(t: TestContext) {
     if (url === '/jsonrpc') return void dispatch(request, reply);
     if (method === 'POST') return void (told.upload ?? take)(request, reply);
     if (told.list) return told.list(reply);
-    const sent = uploads.map(({ bundle, commit, repository }) => ({ bundle, commit, repository }));
+    const sent = uploads.map(({ file: _file, prerequisites: _prerequisites, ...each }) => each);
     const bundles = { max_bytes: told.maxBytes, sent };
     reply.end(JSON.stringify({ repositories: told.repositories, bundles }));
   });

@@ -1,3 +1,5 @@
+import type { Read } from '@hermes-fleet/net/api';
+import type { SentBundle } from '@hermes-fleet/protocol/api';
 import type { Git } from '../git/git.ts';
 import type { ConfiguredRemote } from './configured-remote.ts';
 
@@ -41,6 +43,37 @@ export async function buildOn(
   const without = parents.split('\n').filter((parent) => parent !== '');
   // A commit that was sent before need not have the parents as ends of bundles, and the remote has them.
   return { commit, prerequisites: best === shared ? without : best, without };
+}
+
+type Sent = Read<typeof SentBundle>;
+
+/** The bundles that are complete, or build on commits that the remote has as far as this repository knows. */
+export async function usable(
+  git: Git,
+  sent: readonly Sent[],
+  remote: ConfiguredRemote | undefined,
+): Promise<Sent[]> {
+  const judged = new Map<string, boolean>();
+  const found: Sent[] = [];
+  for (const each of sent) {
+    const { repository, from_repository: commits } = each;
+    if (repository !== undefined) {
+      if (remote === undefined || repository !== remote.repository.name || commits === undefined) continue;
+      const key = commits.join();
+      if (!judged.has(key) && judged.size < MOST_COMPARED) judged.set(key, await isAt(git, remote, commits));
+      if (!judged.get(key)) continue;
+    }
+    found.push(each);
+  }
+  return found;
+}
+
+/** The branches of a remote, as the last `git fetch` found them, have all these commits. */
+async function isAt(git: Git, { remote }: ConfiguredRemote, commits: readonly string[]): Promise<boolean> {
+  if (commits.length === 0) return true;
+  const args = ['rev-list', '--max-count=1', ...commits, '--not', `--remotes=${remote}`];
+  const { code, stdout } = await git.exec(args);
+  return code === 0 && stdout === '';
 }
 
 /** Commits of the remote, best those of its base, because other branches are deleted and overwritten. */

@@ -6,7 +6,7 @@ import { BUNDLE_TYPE, REPOSITORIES, TakenBundle, uploadUrl } from '@hermes-fleet
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { fleetApi, type Target } from '../client/api.ts';
 import { inScratch } from '../git/scratch.ts';
-import { buildOn, type Part } from './build-on.ts';
+import { buildOn, type Part, usable } from './build-on.ts';
 import { commitChanges, keepCommit } from './commit-changes.ts';
 import { type ConfiguredRemote, configuredRemote } from './configured-remote.ts';
 import { leftOut } from './left-out.ts';
@@ -54,7 +54,7 @@ export async function sendCheckout(sending: SendingCheckout): Promise<JsonObject
     for (const line of await leftOut(checkout, commit)) say(line);
     const remote = await configuredRemote(git, to.repositories);
     const name = remote?.repository.name;
-    const sent = to.bundles.sent.filter(({ repository }) => repository === undefined || repository === name);
+    const sent = await usable(git, to.bundles.sent, remote);
     const known = sent.find((each) => each.commit === commit)?.bundle;
     const bundle = known ?? (await upload(sending, folder, commit, sent, remote));
     if (commit !== head) await keepCommit(checkout, commit);

@@ -165,6 +165,28 @@ test('where a remote is a configured repository, the task names it, and only wha
   assert.deepEqual(alone, { bundle: uploads[0]?.bundle, base: pushed });
 });
 
+test('a bundle that builds on what the remote has no more is not used again', async (t) => {
+  const scene = await checkoutScene(t);
+  const { mine, told, uploads } = scene;
+  told.repositories = [{ name: 'web', url: 'https://forge.example/acme/web', base: 'main' }];
+  const pushed = git(mine, 'rev-parse', 'HEAD');
+  git(mine, 'remote', 'add', 'origin', 'git@forge.example:acme/web');
+  const rewritten = commit(mine, { 'b.txt': 'b\n' });
+  git(mine, 'update-ref', 'refs/remotes/origin/main', rewritten);
+  const head = commit(mine, { 'c.txt': 'c\n' });
+  const stale = sentBy(scene, await scene.send(mine, '--repo', '.'));
+  assert.deepEqual(uploads[0]?.prerequisites, [rewritten]);
+  git(mine, 'update-ref', 'refs/remotes/origin/main', pushed);
+  const task = sentBy(scene, await scene.send(mine, '--repo', '.'));
+  assert.deepEqual([task.base, uploads[0]?.prerequisites], [head, [pushed]]);
+  assert.notEqual(task.bundle, stale.bundle);
+  const next = commit(mine, { 'd.txt': 'd\n' });
+  sentBy(scene, await scene.send(mine, '--repo', '.'));
+  assert.deepEqual([uploads[0]?.prerequisites, uploads[0]?.from_repository], [[head], [pushed]]);
+  assert.equal(sentBy(scene, await scene.send(mine, '--repo', '.')).base, next);
+  assert.equal(uploads.length, 3, 'it is used again while the remote has that commit');
+});
+
 test('linked working trees, bare repositories and the environment of a hook are no obstacle', async (t) => {
   const scene = await checkoutScene(t);
   const { root, mine, env } = scene;

@@ -36,7 +36,7 @@ export function fileBundles(dir: string, maxBytes = 1024): FileBundles {
     sent: async (caller) =>
       kept
         .filter((each) => each.caller === caller)
-        .map(({ bundle, commit, repository }) => ({ bundle, commit, repository })),
+        .map(({ bundle, commit, repository }) => ({ bundle, commit, repository, fromRepository: [] })),
     receiving: async () => passing(),
     async take(caller, bundle, file, signal) {
       await bundles.onTake(file, signal);

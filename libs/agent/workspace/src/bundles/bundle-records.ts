@@ -11,6 +11,8 @@ const RecordSchema = z.object({
   bytes: z.number(),
   /** Bundles of the same caller that have its prerequisites. */
   buildsOn: z.array(z.string()),
+  /** Prerequisites that no bundle has. */
+  fromRepository: z.array(z.string()).optional(),
   /** When it was sent, last; 0 when it is needed by others only. */
   takenAt: z.number(),
   /** The contexts that use it, and since when, or again. */

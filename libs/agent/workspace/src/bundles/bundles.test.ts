@@ -140,6 +140,28 @@ test('a configured repository has the rest of a history, also of what builds on 
   await assert.rejects(send(third), { code: 'BUNDLE_LACKS_COMMITS', message: new RegExp(pushed) });
 });
 
+test('of two bundles of a commit, the newer one counts, because the repository may lack what the older one builds on', async (t) => {
+  const { store, checkout, send, clock } = await bundleStore(t);
+  const pushed = checkout.commit({ a: '1' });
+  const rewritten = checkout.commit({ b: '2' });
+  const tip = checkout.commit({ c: '3' });
+  const stale = checkout.bundle(tip, rewritten);
+  await send(stale, 'ann', { repository: 'web' });
+  await store.use('ann', stale.bundle, 'c');
+  clock.advance(1);
+  const whole = checkout.bundle(tip, pushed);
+  await send(whole, 'ann', { repository: 'web' });
+  await store.use('ann', whole.bundle, 'c');
+  clock.advance(1);
+  await send(checkout.bundle(checkout.commit({ d: '4' }), tip));
+  assert.deepEqual(
+    (await store.sent('ann')).map(({ fromRepository }) => fromRepository),
+    [[pushed], [pushed], [rewritten]],
+  );
+  await using opened = await store.open('c', tip);
+  assert.deepEqual(readFileSync(opened.path), whole.content);
+});
+
 test('a bundle goes an hour after it was last sent, unless a context uses it or what builds on it', async (t) => {
   const { store, checkout, send, clock } = await bundleStore(t);
   const first = checkout.bundle(checkout.commit({ a: '1' }));

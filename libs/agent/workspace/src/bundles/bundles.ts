@@ -16,7 +16,7 @@ import {
   type StoredBundle,
   writeRecord,
 } from './bundle-records.ts';
-import { leafOf, lostIn, neededBy } from './chains.ts';
+import { lackingIn, leafOf, lostIn, neededBy } from './chains.ts';
 
 /** A bundle that no task uses goes after this time. */
 const UNUSED_MS = 3_600_000;
@@ -99,9 +99,11 @@ export async function openBundles({
 
   /** The bundles that have these commits, and the repository with the rest of the history. Throws BUNDLE_LACKS_COMMITS. */
   function basesOf(folder: Folder, prerequisites: readonly string[], repository: string | undefined) {
-    const bringing = [...folder.values()].filter(({ commit }) => prerequisites.includes(commit));
+    const bringing = newestFirst(folder).filter(({ commit }) => prerequisites.includes(commit));
     const rest = repository ?? bringing.find((each) => each.repository)?.repository;
-    const bases = bringing.filter((each) => each.repository === undefined || each.repository === rest);
+    const fitting = bringing.filter((each) => each.repository === undefined || each.repository === rest);
+    // An older one may need commits that the repository has no more.
+    const bases = prerequisites.flatMap((commit) => fitting.find((each) => each.commit === commit) ?? []);
     const lacking = prerequisites.find((commit) => !bases.some((base) => base.commit === commit));
     if (lacking === undefined || repository !== undefined) return { bases, rest };
     throw new FleetError(
@@ -156,10 +158,13 @@ export async function openBundles({
 
   return {
     maxBytes: MAX_PACK_BYTES,
-    sent: async (caller) =>
-      [...of(folderOf(caller)).values()]
-        .sort((a, b) => b.takenAt - a.takenAt)
-        .map(({ bundle, commit, repository }) => ({ bundle, commit, repository })),
+    async sent(caller) {
+      const folder = of(folderOf(caller));
+      return newestFirst(folder).map((stored) => {
+        const { bundle, commit, repository } = stored;
+        return { bundle, commit, repository, fromRepository: lackingIn(stored, folder) };
+      });
+    },
     async receiving() {
       requireRoom();
       return passing(dir);
@@ -184,7 +189,9 @@ export async function openBundles({
         const { bases, rest } = basesOf(of(folder), prerequisites, repository);
         await makeRoom(of(folder), bytes, bases);
         const buildsOn = bases.map((base) => base.bundle);
-        const stored = { folder, bundle, commit, repository: rest, bytes, buildsOn, takenAt, contexts: {} };
+        const fromRepository = prerequisites.filter((each) => bases.every((base) => base.commit !== each));
+        const record = { commit, repository: rest, bytes, buildsOn, fromRepository, takenAt, contexts: {} };
+        const stored = { folder, bundle, ...record };
         await keepFile(file, stored);
         return write(stored);
       });
@@ -215,11 +222,14 @@ export async function openBundles({
     open: (contextId, commit) =>
       inTurn(async (): Promise<ResultContent> => {
         for (const folder of folders.values()) {
+          const usedAt = ({ contexts }: StoredBundle): number => contexts[contextId] ?? 0;
           const using = [...folder.values()].filter((each) => Object.hasOwn(each.contexts, contextId));
-          const needed = neededBy(using, folder);
-          const stored = [...folder.values()].find(
-            (each) => needed.has(each.bundle) && each.commit === commit,
-          );
+          // Of several that bring the commit, that of the last task.
+          const stored = using
+            .sort((a, b) => usedAt(b) - usedAt(a))
+            .flatMap((each) => [...neededBy([each], folder)])
+            .map((bundle) => folder.get(bundle))
+            .find((each) => each?.commit === commit);
           if (stored === undefined) continue;
           const copy = passing(dir);
           // The content stays while it is read, whatever becomes of the bundle.
@@ -236,5 +246,8 @@ export async function openBundles({
     contexts: () => new Set(all().flatMap((each) => Object.keys(each.contexts))),
   };
 }
+
+const newestFirst = (folder: Folder): StoredBundle[] =>
+  [...folder.values()].sort((a, b) => b.takenAt - a.takenAt);
 
 const isUsed = ({ contexts }: StoredBundle): boolean => Object.keys(contexts).length > 0;

@@ -1,5 +1,8 @@
 import type { StoredBundle } from './bundle-records.ts';
 
+/** Of one bundle. */
+const MOST_LISTED = 100;
+
 type Chained = Pick<StoredBundle, 'bundle' | 'buildsOn' | 'takenAt'>;
 
 /** The names of bundles and of all that they build on. */
@@ -12,6 +15,20 @@ export function neededBy(wanted: readonly Chained[], among: ReadonlyMap<string, 
     open.push(...(among.get(bundle)?.buildsOn ?? []));
   }
   return needed;
+}
+
+/** The commits that a bundle and all that it builds on need of the repository; undefined if they are too many, or one has not recorded them. */
+export function lackingIn(
+  stored: StoredBundle,
+  among: ReadonlyMap<string, StoredBundle>,
+): readonly string[] | undefined {
+  const lacking = new Set<string>();
+  for (const each of neededBy([stored], among)) {
+    const commits = among.get(each)?.fromRepository;
+    if (commits === undefined) return undefined;
+    for (const commit of commits) lacking.add(commit);
+  }
+  return lacking.size > MOST_LISTED ? undefined : [...lacking];
 }
 
 /** The oldest bundle that is not needed and that no other one builds on. */

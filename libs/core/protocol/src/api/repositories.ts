@@ -14,6 +14,10 @@ export const SentBundle = z.object({
   commit: z.string(),
   /** Without it, the history is complete. */
   repository: z.string().optional().describe('The configured repository that has the rest of its history'),
+  from_repository: z
+    .array(z.string())
+    .optional()
+    .describe('The commits that the repository must have; absent: not known'),
 });
 
 export const RepositoriesAnswer = z.object({

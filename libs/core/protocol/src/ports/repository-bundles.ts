@@ -11,11 +11,17 @@ export interface SentBundle {
   readonly repository?: string | undefined;
 }
 
+/** A bundle that is there. */
+export interface KeptBundle extends SentBundle {
+  /** The commits that the repository must have for it and all that it builds on; undefined if it is not known. */
+  readonly fromRepository?: readonly string[] | undefined;
+}
+
 /** The checkouts that callers sent to a profile (docs/your-repository.md). They belong to their callers, and no command can read them. */
 export interface RepositoryBundles {
   readonly maxBytes: number;
   /** What a caller has sent and is still there, newest first, at most 1,000. */
-  sent(caller: string): Promise<SentBundle[]>;
+  sent(caller: string): Promise<KeptBundle[]>;
   /** A new path for a file that is being received, which is removed when it is disposed of. */
   receiving(): Promise<AsyncDisposable & { readonly file: string }>;
   /**

@@ -70,7 +70,7 @@ test('a bundle is taken as it comes, and its caller alone is told of it', async 
   const listed = await jsonOf(getAt(neo, REPOSITORIES.list.path));
   assert.deepEqual(listed, {
     repositories: [],
-    bundles: { max_bytes: 1024, sent: [{ ...SENT, repository: 'web' }] },
+    bundles: { max_bytes: 1024, sent: [{ ...SENT, repository: 'web', from_repository: [] }] },
   });
   assert.deepEqual(await bundles.sent('other'), []);
   assert.deepEqual(bundles.files(), [SHA], 'what was received is gone');

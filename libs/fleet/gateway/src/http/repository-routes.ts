@@ -5,7 +5,7 @@ import { createDownloads, DOWNLOAD_HEADERS } from '@hermes-fleet/a2a';
 import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import { BUNDLE_ROUTES, BUNDLE_TYPE, REPOSITORIES, type TakenBundle } from '@hermes-fleet/protocol/api';
 import { RepositoryName } from '@hermes-fleet/protocol/handshake';
-import type { Clock, RepositoryBundles } from '@hermes-fleet/protocol/ports';
+import type { Clock, KeptBundle, RepositoryBundles } from '@hermes-fleet/protocol/ports';
 import { leaveUnread, requireScope, serve } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
@@ -44,12 +44,14 @@ export function registerRepositoryRoutes(
   serve(app, REPOSITORIES.list, async ({ caller }) => {
     requireScope(caller, 'dispatch');
     if (bundles === undefined) return { repositories };
-    const sent = (await bundles.sent(caller.name)).slice(0, MAX_SENT);
+    const sent = (await bundles.sent(caller.name)).slice(0, MAX_SENT).map(sentView);
     return { repositories, bundles: { max_bytes: bundles.maxBytes, sent } };
   });
   registerDownload(app, checkouts, clock);
   if (bundles !== undefined) app.register(async (scope) => registerUpload(scope, bundles, clock));
 }
+
+const sentView = ({ fromRepository: from_repository, ...sent }: KeptBundle) => ({ ...sent, from_repository });
 
 /** The worker of a task is let in by the token of the task, whoever it is for this profile. */
 function registerDownload(app: FastifyInstance, checkouts: Checkouts, clock: Clock): void {
