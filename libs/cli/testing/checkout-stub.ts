@@ -36,12 +36,14 @@ export async function checkoutScene(t: TestContext) {
   /** What a test changes of the answers. */
   const told: {
     repositories: { name: string; url: string; base: string }[];
+    /** What the contexts that have begun work on. */
+    contexts: Record<string, { name: string | null }>;
     maxBytes: number;
     /** Bundles that the profile lists, and has no more. */
     gone: Set<string>;
     list?: (reply: ServerResponse) => void;
     upload?: (request: IncomingMessage, reply: ServerResponse) => void;
-  } = { repositories: [], maxBytes: 1_000_000, gone: new Set() };
+  } = { repositories: [], contexts: {}, maxBytes: 1_000_000, gone: new Set() };
   const env: NodeJS.ProcessEnv = { ...GIT_ENV };
 
   const refuse = (reply: ServerResponse, status: number, code: string, message: string): void =>
@@ -90,7 +92,8 @@ export async function checkoutScene(t: TestContext) {
     if (told.list) return told.list(reply);
     const sent = uploads.map(({ file: _file, prerequisites: _prerequisites, ...each }) => each);
     const bundles = { max_bytes: told.maxBytes, sent };
-    reply.end(JSON.stringify({ repositories: told.repositories, bundles }));
+    const context = told.contexts[new URL(url, 'http://x').searchParams.get('context') ?? ''];
+    reply.end(JSON.stringify({ repositories: told.repositories, context, bundles }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {

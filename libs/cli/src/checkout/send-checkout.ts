@@ -5,6 +5,7 @@ import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { BUNDLE_TYPE, REPOSITORIES, TakenBundle, uploadUrl } from '@hermes-fleet/protocol/api';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { fleetApi, type Target } from '../client/api.ts';
+import { failure } from '../git/git.ts';
 import { inScratch } from '../git/scratch.ts';
 import { buildOn, type Part, usable } from './build-on.ts';
 import { commitChanges, keepCommit } from './commit-changes.ts';
@@ -16,6 +17,8 @@ import { writeBundle } from './write-bundle.ts';
 export interface SendingCheckout {
   readonly checkout: Checkout;
   readonly includesChanges: boolean;
+  /** The remotes of the checkout do not count: the task names no configured repository. */
+  readonly isWhole: boolean;
   readonly to: Receiver;
   /** Tells the user. */
   readonly say: (line: string) => void;
@@ -25,6 +28,8 @@ export interface SendingCheckout {
 export interface Receiver {
   readonly target: Target;
   readonly repositories: Offer['repositories'];
+  /** What the context of the task works on already. */
+  readonly context: Offer['context'];
   readonly bundles: NonNullable<Offer['bundles']>;
 }
 
@@ -34,10 +39,12 @@ const UPLOAD_MS = 3_600_000;
 /** A user waits so long without being told for what. */
 const MOMENT_MS = 1_000;
 
-/** Throws as the client, and PEER_REFUSED for a profile that takes no checkouts. */
-export async function receiverAt(target: Target): Promise<Receiver> {
-  const { repositories, bundles } = await fleetApi().call(target, REPOSITORIES.list);
-  if (bundles !== undefined) return { target, repositories, bundles };
+/** Asks a profile what it has, for a task of a context that may have begun. Throws as the client, and PEER_REFUSED for one that takes no checkouts. */
+export async function receiverAt(target: Target, contextId: string | undefined): Promise<Receiver> {
+  const query = contextId === undefined ? undefined : { context: contextId };
+  const { bundles, ...offer } = await fleetApi().call(target, REPOSITORIES.list, { query });
+  if (bundles !== undefined)
+    return { target, bundles, repositories: offer.repositories, context: offer.context };
   throw new FleetError('PEER_REFUSED', `${target.name} takes no checkouts: --profile names another one`);
 }
 
@@ -52,14 +59,25 @@ export async function sendCheckout(sending: SendingCheckout): Promise<JsonObject
   return inScratch(async (folder) => {
     const commit = includesChanges ? await commitChanges(checkout, folder) : head;
     for (const line of await leftOut(checkout, commit)) say(line);
-    const remote = await configuredRemote(git, to.repositories);
-    const name = remote?.repository.name;
+    const { name, remote } = await namedBy(sending);
     const sent = await usable(git, to.bundles.sent, remote);
     const known = sent.find((each) => each.commit === commit)?.bundle;
     const bundle = known ?? (await upload(sending, folder, commit, sent, remote));
     if (commit !== head) await keepCommit(checkout, commit);
     return { ...(name !== undefined && { name }), bundle, base: commit };
   });
+}
+
+/**
+ * The configured repository that a task on a checkout names, and the remote that is this. A context goes on with what it began with,
+ * whatever the remotes are now. Throws INVALID_PARAMS where that is not `isWhole`.
+ */
+async function namedBy({ checkout: { git }, isWhole, to: { context, repositories } }: SendingCheckout) {
+  if (isWhole && typeof context?.name === 'string')
+    throw failure(`the context works on the repository "${context.name}": leave out --whole, or --context`);
+  const offered = repositories.filter(({ name }) => !isWhole && (context ?? { name }).name === name);
+  const remote = await configuredRemote(git, offered);
+  return { name: context ? (context.name ?? undefined) : remote?.repository.name, remote };
 }
 
 /** Builds on what was sent before; where that is gone, sends all. */

@@ -8,6 +8,7 @@ export const DISPATCHED = {
   schema: text('file', 'a JSON Schema for the output, which is then JSON'),
   ...CONTRACT_OPTIONS,
   'include-changes': flag('with the path of a checkout: send what is not committed, too'),
+  whole: flag('with the path of a checkout: send all of it, whatever its remotes'),
 } satisfies OptionSpecs;
 
 const SEND_OPTIONS = {

@@ -165,6 +165,30 @@ test('where a remote is a configured repository, the task names it, and only wha
   assert.deepEqual(alone, { bundle: uploads[0]?.bundle, base: pushed });
 });
 
+test('a context goes on with what it began with, whatever the remotes of the checkout are now', async (t) => {
+  const scene = await checkoutScene(t);
+  const { mine, told, uploads } = scene;
+  told.repositories = [{ name: 'web', url: 'https://forge.example/acme/web', base: 'main' }];
+  told.contexts = { alone: { name: null }, web: { name: 'web' } };
+  const pushed = git(mine, 'rev-parse', 'HEAD');
+  const head = commit(mine, { 'b.txt': 'b\n' });
+  const to = async (...more: string[]) => sentBy(scene, await scene.send(mine, '--repo', '.', ...more));
+  assert.deepEqual(await to('--context', 'web'), { name: 'web', bundle: uploads[0]?.bundle, base: head });
+  assert.deepEqual([uploads[0]?.repository, uploads[0]?.prerequisites], [undefined, []]);
+  git(mine, 'remote', 'add', 'origin', 'git@forge.example:acme/web');
+  git(mine, 'update-ref', 'refs/remotes/origin/main', pushed);
+  const next = commit(mine, { 'c.txt': 'c\n' });
+  assert.deepEqual(await to('--context', 'alone'), { bundle: uploads[0]?.bundle, base: next });
+  assert.deepEqual([uploads[0]?.repository, uploads[0]?.prerequisites], [undefined, [head]]);
+  assert.equal((await to('--context', 'new')).name, 'web');
+  assert.equal((await to('--whole')).name, undefined);
+  const ended = await scene.send(mine, '--repo', '.', '--whole', '--context', 'web');
+  assert.equal(
+    ended.stderr,
+    'fleet: the context works on the repository "web": leave out --whole, or --context\n',
+  );
+});
+
 test('a bundle that builds on what the remote has no more is not used again', async (t) => {
   const scene = await checkoutScene(t);
   const { mine, told, uploads } = scene;

@@ -74,9 +74,10 @@ function refuseContract(values: SendValues): void {
 
 /** The checkout that `--repo` names, judged here alone. */
 async function checkoutOf(values: SendValues, env: NodeJS.ProcessEnv): Promise<Checkout | undefined> {
-  const { repo, 'include-changes': includesChanges } = values;
+  const { repo } = values;
   if (isCheckoutPath(repo)) return openCheckout(env, repo, new AbortController().signal);
-  if (includesChanges) throw new UsageError('--include-changes goes with --repo and the path of a checkout');
+  for (const option of ['include-changes', 'whole'] as const)
+    if (values[option]) throw new UsageError(`--${option} goes with --repo and the path of a checkout`);
   return undefined;
 }
 
@@ -87,13 +88,14 @@ async function sent(
   { values, stderr }: Pick<Invocation<typeof sendUsage.options>, 'values' | 'stderr'>,
 ): Promise<JsonObject> {
   if (target === undefined) throw new UsageError('--url takes no checkout');
-  const to = await receiverAt(target);
-  const { 'include-changes': includesChanges = false } = values;
+  const to = await receiverAt(target, values.context);
+  const { 'include-changes': includesChanges = false, whole: isWhole = false } = values;
   return untilStopped(
     async (signal) =>
       sendCheckout({
         checkout: { ...checkout, git: createGit(checkout.git.env, checkout.git.cwd, signal) },
         includesChanges,
+        isWhole,
         to,
         say: (line) => printLines(stderr, [line]),
       }),

@@ -22,6 +22,10 @@ export const SentBundle = z.object({
 
 export const RepositoriesAnswer = z.object({
   repositories: z.array(ConfiguredRepository),
+  context: z
+    .object({ name: z.string().nullable().describe('The configured repository; null: a checkout alone') })
+    .optional()
+    .describe('What the context of the query works on; absent: it has not begun, or works on no repository'),
   /** Absent where no checkouts are taken. */
   bundles: z
     .object({
@@ -37,6 +41,7 @@ export const TakenBundle = z.object({ bundle: z.string(), commit: z.string(), by
 
 /** The repositories that a task of the caller can name (docs/your-repository.md). They need the scope `dispatch`. */
 export const REPOSITORIES = {
+  /** Query: `context`, if a further task of one is meant. */
   list: get('/fleet/repositories', RepositoriesAnswer),
 };
 

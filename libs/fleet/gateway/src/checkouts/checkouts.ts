@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import type { A2AClient } from '@hermes-fleet/a2a';
 import { isTerminal, type Ledger, type LedgerContexts, type TaskRecord } from '@hermes-fleet/ledger';
 import type { PeerRegistry } from '@hermes-fleet/peers';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import type { RepositoriesAnswer } from '@hermes-fleet/protocol/api';
 import { decodeDispatch, type TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import type {
@@ -21,7 +21,9 @@ export interface CheckoutsOptions {
   /** Absent for an agent that keeps none. */
   readonly bundles: RepositoryBundles | undefined;
   readonly repositories: RepositoriesAnswer['repositories'];
-  readonly ledger: Pick<Ledger, 'get'> & { readonly contexts: Pick<LedgerContexts, 'repositoryToken'> };
+  readonly ledger: Pick<Ledger, 'get'> & {
+    readonly contexts: Pick<LedgerContexts, 'repositoryToken' | 'beginning'>;
+  };
   readonly peers: Pick<PeerRegistry, 'get'>;
   readonly client: Pick<A2AClient, 'fetch'>;
   readonly clock: Clock;
@@ -111,6 +113,12 @@ export function createCheckouts(options: CheckoutsOptions) {
     bundles,
     /** Opens bundles for tasks of the own agent. */
     source,
+    /** What a context works on, for its caller; undefined where it works on no repository. */
+    ofContext(contextId: string, caller: string): RepositoriesAnswer['context'] {
+      const begun = ledger.contexts.beginning(contextId, caller)?.repository;
+      if (!isJsonObject(begun)) return undefined;
+      return { name: typeof begun.name === 'string' ? begun.name : null };
+    },
     /**
      * The task whose peer presents its token. Throws TASK_NOT_FOUND in the same words for a wrong token, a task that has ended, and one
      * without a checkout.

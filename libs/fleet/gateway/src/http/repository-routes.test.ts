@@ -195,3 +195,13 @@ test('the bundles of a task open with its token, while it is not over, and to no
   await neo.result(id);
   assert.equal((await get(bundleOfTaskUrl(id, COMMIT))).status, 404);
 });
+
+test('a caller is told what its context works on', async (t) => {
+  const { neo, bundles } = await serving(t);
+  bundles.keep('operator', SENT, CONTENT);
+  const repository = { bundle: SHA, base: COMMIT };
+  await neo.send({ ...dispatching({ repository }), contextId: 'c' });
+  const of = async (context: string) =>
+    (await jsonOf(getAt(neo, `${REPOSITORIES.list.path}?context=${context}`))).context;
+  assert.deepEqual([await of('c'), await of('other')], [{ name: null }, undefined]);
+});

@@ -28,6 +28,7 @@ const Upload = z.strictObject({
   commit: Commit,
   repository: RepositoryName.optional(),
 });
+const List = z.object({ context: z.string('must be one context').optional() });
 const OfTask = z.strictObject({ commit: Commit.optional() });
 
 export interface RepositoryRoutesOptions {
@@ -41,11 +42,13 @@ export function registerRepositoryRoutes(
   { checkouts, clock }: RepositoryRoutesOptions,
 ): void {
   const { bundles, repositories } = checkouts;
-  serve(app, REPOSITORIES.list, async ({ caller }) => {
+  serve(app, REPOSITORIES.list, async ({ caller, query }) => {
     requireScope(caller, 'dispatch');
-    if (bundles === undefined) return { repositories };
+    const { context: id } = readInput('the query is', List, query);
+    const context = id === undefined ? undefined : checkouts.ofContext(id, caller.name);
+    if (bundles === undefined) return { repositories, context };
     const sent = (await bundles.sent(caller.name)).slice(0, MAX_SENT).map(sentView);
-    return { repositories, bundles: { max_bytes: bundles.maxBytes, sent } };
+    return { repositories, context, bundles: { max_bytes: bundles.maxBytes, sent } };
   });
   registerDownload(app, checkouts, clock);
   if (bundles !== undefined) app.register(async (scope) => registerUpload(scope, bundles, clock));
