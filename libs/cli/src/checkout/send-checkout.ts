@@ -112,7 +112,7 @@ async function uploadPart(
   const tooLarge = () =>
     new FleetError(
       'INVALID_PARAMS',
-      `the commits of ${name} have more than ${mib(bundles.max_bytes)}, which is the most that ${target.name} takes: configure the repository at the workers, so that only new commits are sent (docs/your-repository.md)`,
+      `the commits of ${name} have more than ${mib(bundles.max_bytes)}, which is the most that ${target.name} takes: configure its remote in repositories.yaml, so that only new commits are sent (docs/configuration.md#repositories)`,
     );
   const written = async () => {
     using _ = telling(`packing the commits of ${name}`);

@@ -79,7 +79,7 @@ test('what a profile does not take is told with the remedy', async (t) => {
   await refused(
     scene,
     mine,
-    /^fleet: the commits of mine have more than 0\.0 MiB, which is the most that switch takes: configure the repository /,
+    /^fleet: the commits of mine have more than 0\.0 MiB, which is the most that switch takes: configure its remote in repositories\.yaml, /,
   );
   told.maxBytes = 1_000_000;
   told.upload = (_, reply) =>
