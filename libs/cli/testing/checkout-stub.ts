@@ -39,11 +39,13 @@ export async function checkoutScene(t: TestContext) {
     /** What the contexts that have begun work on. */
     contexts: Record<string, { name: string | null }>;
     maxBytes: number;
+    /** Capabilities that nobody has. */
+    lacking: Set<string>;
     /** Bundles that the profile lists, and has no more. */
     gone: Set<string>;
     list?: (reply: ServerResponse) => void;
     upload?: (request: IncomingMessage, reply: ServerResponse) => void;
-  } = { repositories: [], contexts: {}, maxBytes: 1_000_000, gone: new Set() };
+  } = { repositories: [], contexts: {}, maxBytes: 1_000_000, gone: new Set(), lacking: new Set() };
   const env: NodeJS.ProcessEnv = { ...GIT_ENV };
 
   const refuse = (reply: ServerResponse, status: number, code: string, message: string): void =>
@@ -78,6 +80,14 @@ export async function checkoutScene(t: TestContext) {
     uploads.unshift({ bundle, commit, repository: rest, from_repository, prerequisites, file });
     reply.end(JSON.stringify({ bundle, commit, bytes: content.length }));
   };
+  const decide = async (request: IncomingMessage, reply: ServerResponse): Promise<void> => {
+    const { requirements } = JSON.parse((await buffer(request)).toString());
+    const unmet = [...told.lacking]
+      .filter((name) => requirements.required_capabilities?.includes(name))
+      .map((name) => ({ kind: 'capability', name, detail: `nobody has "${name}"`, transient: false }));
+    const chosen = unmet.length > 0 ? null : 'neo';
+    reply.end(JSON.stringify({ chosen, considered: [], unmet, waitable: false }));
+  };
   const dispatch = async (request: IncomingMessage, reply: ServerResponse): Promise<void> => {
     const { id, params } = JSON.parse((await buffer(request)).toString());
     const { task, requirements } = params.message.parts[0].data;
@@ -88,6 +98,7 @@ export async function checkoutScene(t: TestContext) {
   const server = createServer((request, reply) => {
     const { method, url = '' } = request;
     if (url === '/jsonrpc') return void dispatch(request, reply);
+    if (url === '/fleet/route') return void decide(request, reply);
     if (method === 'POST') return void (told.upload ?? take)(request, reply);
     if (told.list) return told.list(reply);
     const sent = uploads.map(({ file: _file, prerequisites: _prerequisites, ...each }) => each);

@@ -17,11 +17,16 @@ import { writeBundle } from './write-bundle.ts';
 export interface SendingCheckout {
   readonly checkout: Checkout;
   readonly includesChanges: boolean;
-  /** The remotes of the checkout do not count: the task names no configured repository. */
-  readonly isWhole: boolean;
   readonly to: Receiver;
+  readonly on: WorksOn;
   /** Tells the user. */
   readonly say: (line: string) => void;
+}
+
+/** The configured repository that a task on a checkout names, if any, and the remote that is this. */
+export interface WorksOn {
+  readonly name: string | undefined;
+  readonly remote: ConfiguredRemote | undefined;
 }
 
 /** A profile that takes checkouts, and what it has. */
@@ -49,35 +54,39 @@ export async function receiverAt(target: Target, contextId: string | undefined):
 }
 
 /**
+ * What a task on a checkout works on. A context goes on with what it began with, whatever the remotes are now. `isWhole`: no remote counts;
+ * throws INVALID_PARAMS where the context works on a configured repository.
+ */
+export async function worksOn(
+  { git }: Checkout,
+  { context, repositories }: Receiver,
+  isWhole: boolean,
+): Promise<WorksOn> {
+  if (isWhole && typeof context?.name === 'string')
+    throw failure(`the context works on the repository "${context.name}": leave out --whole, or --context`);
+  const offered = repositories.filter(({ name }) => !isWhole && (context ?? { name }).name === name);
+  const remote = await configuredRemote(git, offered);
+  return { name: context ? (context.name ?? undefined) : remote?.repository.name, remote };
+}
+
+/**
  * Sends what a profile lacks of the last commit of a checkout, or of one with its changes, and resolves with `task.repository` for
  * it. Says which files are not sent. Throws as `Git` and the client, INVALID_PARAMS for more bytes than the profile takes, and
  * BUNDLE_REFUSED.
  */
 export async function sendCheckout(sending: SendingCheckout): Promise<JsonObject> {
   const { checkout, includesChanges, to, say } = sending;
+  const { name, remote } = sending.on;
   const { git, head } = checkout;
   return inScratch(async (folder) => {
     const commit = includesChanges ? await commitChanges(checkout, folder) : head;
     for (const line of await leftOut(checkout, commit)) say(line);
-    const { name, remote } = await namedBy(sending);
     const sent = await usable(git, to.bundles.sent, remote);
     const known = sent.find((each) => each.commit === commit)?.bundle;
     const bundle = known ?? (await upload(sending, folder, commit, sent, remote));
     if (commit !== head) await keepCommit(checkout, commit);
     return { ...(name !== undefined && { name }), bundle, base: commit };
   });
-}
-
-/**
- * The configured repository that a task on a checkout names, and the remote that is this. A context goes on with what it began with,
- * whatever the remotes are now. Throws INVALID_PARAMS where that is not `isWhole`.
- */
-async function namedBy({ checkout: { git }, isWhole, to: { context, repositories } }: SendingCheckout) {
-  if (isWhole && typeof context?.name === 'string')
-    throw failure(`the context works on the repository "${context.name}": leave out --whole, or --context`);
-  const offered = repositories.filter(({ name }) => !isWhole && (context ?? { name }).name === name);
-  const remote = await configuredRemote(git, offered);
-  return { name: context ? (context.name ?? undefined) : remote?.repository.name, remote };
 }
 
 /** Builds on what was sent before; where that is gone, sends all. */

@@ -1,13 +1,11 @@
-import type { Read } from '@hermes-fleet/net/api';
 import { FleetError, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
-import { FLEET } from '@hermes-fleet/protocol/api';
-import { fleetApi } from '../client/api.ts';
 import { command, type Streams } from '../command-line/command.ts';
 import { describesDispatch, dispatchOf } from '../command-line/dispatch-options.ts';
 import { UsageError } from '../command-line/option-values.ts';
 import { columns } from '../command-line/output.ts';
 import { findProfile, readInput } from '../command-line/running-fleet.ts';
 import { routeUsage } from '../command-specs/fleet.ts';
+import { type Decision, renderVerdict, routeOf } from '../task/route-verdict.ts';
 
 const EXIT_BLOCKED = 3;
 
@@ -21,7 +19,7 @@ const routeCommand = command(routeUsage, async ({ values, stdin, show }) => {
   const described = values.file === undefined ? dispatchOf(values) : undefined;
   const { target, input } = await findProfile(values, stdin);
   const dispatch = described ?? (await readDispatch(values.file ?? '', input, stdin));
-  const decision = await fleetApi().call(target, FLEET.route, { body: dispatch });
+  const decision = await routeOf(target, dispatch);
   show(decision, () => [...(values.explain ? renderConsidered(decision) : []), ...renderVerdict(decision)]);
   return decision.chosen === null ? EXIT_BLOCKED : 0;
 });
@@ -39,26 +37,9 @@ async function readDispatch(
   throw new FleetError('INVALID_PARAMS', `${file} must hold one TASK_DISPATCH, as a JSON object`);
 }
 
-type Decision = Read<typeof FLEET.route>;
-
 function renderConsidered({ considered }: Decision): string[] {
   const rows = considered.map(({ peer, verdict, score, reasons }) => [
     ...[peer, verdict, verdict === 'excluded' ? null : score, reasons.join('; ')],
   ]);
   return rows.length === 0 ? [] : [...columns(['peer', 'verdict', 'score', 'reasons'], rows), ''];
-}
-
-/** The chosen peer, or every unmet requirement and whether waiting can help. */
-function renderVerdict(decision: Decision): string[] {
-  const { chosen, unmet } = decision;
-  if (chosen !== null) return [`goes to ${chosen}`];
-  return ['goes nowhere', ...unmet.map(({ kind, detail }) => `  ${kind}: ${detail}`), outlookOf(decision)];
-}
-
-/** A profile queues a task for its peers, but not for a requirement that it lacks itself. */
-function outlookOf({ waitable, unmet }: Decision): string {
-  if (waitable) return 'This may pass: with on_blocked queue or reroute it waits.';
-  if (unmet.length > 0 && unmet.every(({ transient }) => transient))
-    return 'This may pass, but the profile does not wait for it: dispatch it again later.';
-  return 'Waiting would not help.';
 }

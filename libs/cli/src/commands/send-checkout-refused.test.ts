@@ -63,6 +63,7 @@ test('what cannot be sent is refused by name, before a brief is read', async (t)
     ],
     [['--repo', './a.txt'], /^fleet: --repo \.\/a\.txt is no folder: nothing was sent\n/],
     [['--include-changes'], /^fleet: --include-changes goes with --repo and the path of a checkout\n/],
+    [['--whole', '--repo', 'web'], /^fleet: --whole goes with --repo and the path of a checkout\n/],
     [['--include-changes', '--repo', 'web'], /^fleet: --include-changes goes with --repo and the path/],
   ] as const) {
     const ended = await scene.send(mine, ...args);
@@ -95,6 +96,41 @@ test('what a profile does not take is told with the remedy', async (t) => {
   );
   const ended = await scene.send(mine, '--repo', '.', '--json');
   assert.equal(JSON.parse(ended.stdout).error.code, 'PEER_REFUSED');
+});
+
+test('of a task that nobody can do nothing is sent, and what would help is told', async (t) => {
+  const scene = await checkoutScene(t);
+  const { mine, root, told } = scene;
+  const nobody = (...names: string[]): string =>
+    [
+      'nobody can do this task, so nothing was sent',
+      ...names.map((name) => `  capability: nobody has "${name}"`),
+      '',
+    ].join('\n');
+  const blocked = async (cwd: string, ...more: string[]): Promise<string> => {
+    const { code, stdout } = await scene.send(cwd, ...more);
+    assert.deepEqual([code, scene.uploads, scene.dispatched, scene.left()], [3, [], [], []]);
+    return stdout;
+  };
+  told.lacking.add('repository:web').add('repository:mine');
+  told.repositories = [{ name: 'web', url: 'https://forge.example/acme/web', base: 'main' }];
+  git(mine, 'remote', 'add', 'origin', 'git@forge.example:acme/web');
+  assert.equal(
+    await blocked(mine, '--repo', '.'),
+    `${nobody('repository:web')}hint: --whole sends all of it to a worker without the repository "web"\n`,
+  );
+  assert.equal(
+    await blocked(root, '--repo', 'mine'),
+    `${nobody('repository:mine')}hint: --repo ./mine sends the checkout in that folder\n`,
+  );
+  assert.equal(JSON.parse(await blocked(mine, '--repo', '.', '--json')).chosen, null);
+  told.lacking.add('repository:bundle');
+  assert.equal(await blocked(mine, '--repo', '.'), nobody('repository:web', 'repository:bundle'));
+  assert.equal(
+    (await scene.send(mine, '--repo', '.', '--task-id', 'again')).code,
+    0,
+    'it may be there already',
+  );
 });
 
 test('Ctrl-C in the middle of an upload sends no task, and leaves no file', async (t) => {

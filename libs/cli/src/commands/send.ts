@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { A2AClient, OutboundMessage, PeerReply } from '@hermes-fleet/a2a/client';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { type Checkout, openCheckout } from '../checkout/open-checkout.ts';
-import { receiverAt, sendCheckout } from '../checkout/send-checkout.ts';
+import { receiverAt, sendCheckout, worksOn } from '../checkout/send-checkout.ts';
+import type { Target } from '../client/api.ts';
 import { command, type Invocation, type Values } from '../command-line/command.ts';
 import { dispatchOf, isCheckoutPath, withRepository } from '../command-line/dispatch-options.ts';
 import { UsageError } from '../command-line/option-values.ts';
@@ -25,8 +28,10 @@ import {
 import { IDLE_MS } from '../task/follow.ts';
 import { type HandOverOptions, handOver } from '../task/hand-over.ts';
 import { taskDocument } from '../task/result.ts';
+import { blockedAt, type Decision, renderBlocked } from '../task/route-verdict.ts';
 
 const SEND_MS = 30_000;
+const EXIT_BLOCKED = 3;
 
 type SendValues = Values<typeof sendUsage.options>;
 
@@ -47,12 +52,15 @@ const sendCommand = command(sendUsage, async (call) => {
   const described = values.url === undefined && dispatch(values, brief, deadlineAt, schema);
   const client = fleetClient();
   const at = receiverOf(await reachable(client, values, env));
-  const repository = checkout && (await sent(checkout, at, call));
+  const ready = described ? await readyDispatch(described, checkout, at, call) : undefined;
+  if (ready?.blocked !== undefined) {
+    const { blocked, hint } = ready;
+    call.show(blocked, () => [...renderBlocked(blocked), ...(hint === undefined ? [] : [`hint: ${hint}`])]);
+    return EXIT_BLOCKED;
+  }
   const message = {
     messageId: randomUUID(),
-    ...(described
-      ? { data: repository ? withRepository(described, repository) : described }
-      : { text: brief }),
+    ...(ready ? { data: ready.dispatch } : { text: brief }),
     contextId: values.context,
     parts: files,
   };
@@ -81,24 +89,56 @@ async function checkoutOf(values: SendValues, env: NodeJS.ProcessEnv): Promise<C
   return undefined;
 }
 
-/** Sends a checkout to the profile that takes the task; resolves with the repository of the task. */
-async function sent(
-  checkout: Checkout,
+type Ready =
+  | { readonly dispatch: JsonObject; readonly blocked?: undefined }
+  | { readonly blocked: Decision; readonly hint: string | undefined };
+
+/**
+ * The dispatch as it is sent, once its checkout is. One that nobody can do is not sent if it is of a checkout, or if its repository
+ * may be meant as one. A task that may have been sent before is not judged again.
+ */
+async function readyDispatch(
+  described: JsonObject,
+  checkout: Checkout | undefined,
   { target }: Reachable,
-  { values, stderr }: Pick<Invocation<typeof sendUsage.options>, 'values' | 'stderr'>,
-): Promise<JsonObject> {
+  call: Pick<Invocation<typeof sendUsage.options>, 'values' | 'stderr'>,
+): Promise<Ready> {
+  const { repo = '', 'task-id': taskId } = call.values;
   if (target === undefined) throw new UsageError('--url takes no checkout');
-  const to = await receiverAt(target, values.context);
+  const judged = async (dispatch: JsonObject) =>
+    taskId === undefined ? blockedAt(target, dispatch) : undefined;
+  if (checkout !== undefined) return withCheckout(described, checkout, target, judged, call);
+  const blocked = repo !== '' && existsSync(join(repo, '.git')) ? await judged(described) : undefined;
+  if (blocked === undefined) return { dispatch: described };
+  return { blocked, hint: `--repo ./${repo} sends the checkout in that folder` };
+}
+
+/** Sends a checkout to the profile that takes the task. */
+async function withCheckout(
+  described: JsonObject,
+  checkout: Checkout,
+  target: Target,
+  judged: (dispatch: JsonObject) => Promise<Decision | undefined>,
+  { values, stderr }: Pick<Invocation<typeof sendUsage.options>, 'values' | 'stderr'>,
+): Promise<Ready> {
   const { 'include-changes': includesChanges = false, whole: isWhole = false } = values;
+  const to = await receiverAt(target, values.context);
   return untilStopped(
-    async (signal) =>
-      sendCheckout({
-        checkout: { ...checkout, git: createGit(checkout.git.env, checkout.git.cwd, signal) },
-        includesChanges,
-        isWhole,
-        to,
-        say: (line) => printLines(stderr, [line]),
-      }),
+    async (signal): Promise<Ready> => {
+      const own = { ...checkout, git: createGit(checkout.git.env, checkout.git.cwd, signal) };
+      const on = await worksOn(own, to, isWhole);
+      const { name } = on;
+      const blocked = await judged(name === undefined ? described : withRepository(described, { name }));
+      if (blocked !== undefined) {
+        const canBeWhole =
+          name !== undefined && to.context === undefined && (await judged(described)) === undefined;
+        const hint = `--whole sends all of it to a worker without the repository "${name}"`;
+        return { blocked, hint: canBeWhole ? hint : undefined };
+      }
+      const say = (line: string) => printLines(stderr, [line]);
+      const repository = await sendCheckout({ checkout: own, includesChanges, to, on, say });
+      return { dispatch: withRepository(described, repository) };
+    },
     () => printLines(stderr, ['fleet: stopped: no task was sent']),
   );
 }
