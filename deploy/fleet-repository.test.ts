@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -46,6 +47,10 @@ test('with Docker only, a checkout is sent from a container that can read it and
     assert.match(last(), /token a-token$/);
   }
   for (const [args, says] of [
+    [
+      ['--repo', '/'],
+      'fleet: without Node, send takes no repository in /: name another folder, or install Node with npm\n',
+    ],
     [['--repo', './none'], 'fleet: --repo ./none is no folder: nothing was sent\n'],
     [
       ['--repo', './link', '--file', 'a'],
@@ -62,4 +67,38 @@ test('with Docker only, a checkout is sent from a container that can read it and
     assert.equal(run(['send', ...args], { FLEET_MODE: 'docker' }).status, 0);
     assert.match(last(), /^\[compose\]\[exec\]/);
   }
+});
+
+test('with Docker only, what the git of the caller ignores everywhere is ignored in the container, too', (t) => {
+  const { run, last, dir } = stubbedCheckout(t, { node: false });
+  const mine = join(dir, 'project');
+  const home = join(dir, 'home of ann');
+  mkdirSync(join(mine, '.git'), { recursive: true });
+  mkdirSync(join(home, '.config/git'), { recursive: true });
+  const send = (env: NodeJS.ProcessEnv = {}): string => {
+    const { status, stderr } = run(['send', '-', '--repo', mine], {
+      FLEET_MODE: 'docker',
+      HOME: home,
+      ...env,
+    });
+    assert.equal(status, 0, stderr);
+    return last();
+  };
+  const mounted = (file: string): string =>
+    `[--volume][${file}:/etc/fleet-ignore:ro][-e][GIT_CONFIG_COUNT=1][-e][GIT_CONFIG_KEY_0=core.excludesFile][-e][GIT_CONFIG_VALUE_0=/etc/fleet-ignore]`;
+  assert.doesNotMatch(send(), /fleet-ignore/);
+  const byDefault = join(home, '.config/git/ignore');
+  writeFileSync(byDefault, '*.log\n');
+  assert.ok(send().includes(mounted(byDefault)), last());
+  mkdirSync(join(dir, 'xdg/git'), { recursive: true });
+  writeFileSync(join(dir, 'xdg/git/ignore'), '');
+  assert.ok(
+    send({ XDG_CONFIG_HOME: join(dir, 'xdg') }).includes(mounted(join(dir, 'xdg/git/ignore'))),
+    last(),
+  );
+  const git = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
+  symlinkSync(git, join(dir, 'bin/git'));
+  writeFileSync(join(home, '.gitconfig'), '[core]\n\texcludesFile = ~/my ignore\n');
+  writeFileSync(join(home, 'my ignore'), '*.log\n');
+  assert.ok(send().includes(mounted(join(home, 'my ignore'))), last());
 });

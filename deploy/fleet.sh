@@ -297,7 +297,7 @@ send_repository() {
 }
 
 # Runs a client command for the git repository of a folder, in a container of its own that has nothing else of this
-# machine, as the caller, and on the network of switch; in place of this shell as `fleet_here` does.
+# machine but what the caller's git ignores, as the caller, and on the network of switch; in place of this shell as `fleet_here` does.
 client_in_repository() {
   folder=$1
   access=$2
@@ -311,13 +311,28 @@ client_in_repository() {
     exit 2
   fi
   if [ "$top" = / ]; then top=$folder; fi
+  if [ "$top" = / ]; then
+    echo "fleet: without Node, $verb takes no repository in /: name another folder, or install Node with npm" >&2
+    exit 2
+  fi
   switch=$(docker compose ps --status running --quiet switch)
   image=$(docker inspect --format '{{.Config.Image}}' "$switch")
+  set -- --entrypoint fleet "$image" "$verb" --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
+    --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 "$@"
+  ignored=$(ignore_file "$folder")
+  if [ -f "$ignored" ]; then
+    set -- --volume "$ignored:/etc/fleet-ignore:ro" -e GIT_CONFIG_COUNT=1 -e GIT_CONFIG_KEY_0=core.excludesFile \
+      -e GIT_CONFIG_VALUE_0=/etc/fleet-ignore "$@"
+  fi
   # shellcheck disable=SC2086 # one word or none
   exec docker run --rm --init $terminal --read-only --cap-drop ALL --security-opt no-new-privileges --network "container:$switch" \
     --tmpfs /tmp:mode=1777 -e FLEET_TOKEN -e NO_COLOR -e HOME=/tmp --user "$(id -u):$(id -g)" \
-    --volume "$top:$top:$access" --workdir "$folder" --entrypoint fleet "$image" "$verb" --reach switch=http://switch:9219 \
-    --reach neo=http://neo:9220 --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 "$@"
+    --volume "$top:$top:$access" --workdir "$folder" "$@"
+}
+
+# Prints the path of the caller's own file of what git ignores in every repository.
+ignore_file() {
+  git -C "$1" config --type=path --get core.excludesFile 2>/dev/null || echo "${XDG_CONFIG_HOME:-${HOME:-}/.config}/git/ignore"
 }
 
 # Refuses options with files of the caller, which no container has.
