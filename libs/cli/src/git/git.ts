@@ -39,8 +39,8 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_SAID = 500;
 
 /**
- * Git in a folder. A call throws the reason of `signal`, and INVALID_PARAMS where git cannot be started, takes too long or says
- * too much.
+ * Git in a folder. A call throws the reason of `signal`, INVALID_PARAMS where git cannot be started, takes too long or says
+ * too much, and the error of its input and output.
  */
 export function createGit(env: NodeJS.ProcessEnv, cwd: string, signal: AbortSignal): Git {
   const exec: Git['exec'] = async (args, call = {}) => {
@@ -56,7 +56,9 @@ export function createGit(env: NodeJS.ProcessEnv, cwd: string, signal: AbortSign
     const expiry = setTimeout(stop, GIT_MS);
     if (!call.isWhole) signal.addEventListener('abort', stop);
     const { promise: ended, resolve, reject } = Promise.withResolvers<number>();
-    child.once('error', reject);
+    child.once('error', (cause) =>
+      reject(failure(`git cannot be run in ${cwd} (${systemCode(cause) ?? cause}): is it installed?`, cause)),
+    );
     child.once('close', (code) => resolve(code ?? -1));
     const { input = '', output } = call;
     const stdin = typeof input === 'string' ? Readable.from([input]) : createReadStream(input.file, input);
@@ -73,10 +75,9 @@ export function createGit(env: NodeJS.ProcessEnv, cwd: string, signal: AbortSign
       if (!call.isWhole) signal.throwIfAborted();
       if (child.signalCode !== null) throw failure(`git ${args[0]} was ended (${child.signalCode})`);
       return { code, stdout, stderr };
-    } catch (cause) {
+    } catch (error) {
       stop();
-      if (cause instanceof FleetError || signal.aborted) throw cause;
-      throw failure(`git cannot be run in ${cwd} (${systemCode(cause) ?? cause}): is it installed?`, cause);
+      throw error;
     } finally {
       clearTimeout(expiry);
       signal.removeEventListener('abort', stop);

@@ -1,20 +1,34 @@
-import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { lstat, mkdtemp, readdir, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemCode } from '@hermes-fleet/protocol';
+import { failure } from './git.ts';
 
 const PREFIX = 'fleet-git-';
 /** Longer than any command runs. */
 const LEFT_MS = 24 * 60 * 60 * 1000;
 
-/** Works in a folder for temporary files, which is removed afterwards; those that killed commands of this user left are removed first. */
+/**
+ * Works in a folder for temporary files, which is removed afterwards; those that killed commands of this user left are removed first.
+ * Throws INVALID_PARAMS where there is no room for them.
+ */
 export async function inScratch<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  await removeLeft(tmpdir());
-  const folder = await mkdtemp(join(tmpdir(), PREFIX));
+  const dir = tmpdir();
+  await removeLeft(dir);
+  let folder: string | undefined;
   try {
+    folder = await mkdtemp(join(dir, PREFIX));
     return await work(folder);
+  } catch (error) {
+    if (!['ENOSPC', 'EDQUOT'].includes(systemCode(error) ?? '')) throw error;
+    const { bavail, bsize } = await statfs(dir);
+    const room = `${Math.floor((bavail * bsize) / 2 ** 20)} MiB`;
+    throw failure(
+      `${dir} has too little room for temporary files (${room}): TMPDIR names another folder`,
+      error,
+    );
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   }
 }
 
