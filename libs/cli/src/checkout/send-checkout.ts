@@ -130,13 +130,16 @@ async function uploadPart(
   const { sha256, bytes } = await written();
   const repository = part.prerequisites.length > 0 ? remote?.repository.name : undefined;
   using _ = telling(`sending ${mib(bytes)} of ${name}`);
-  await fleetApi().upload(
-    target,
-    uploadUrl({ sha256, commit: part.commit, repository }),
-    await openAsBlob(file, { type: BUNDLE_TYPE }),
-    TakenBundle,
-    { timeoutMs: UPLOAD_MS, signal: git.signal },
-  );
+  const content = await openAsBlob(file, { type: BUNDLE_TYPE });
+  const path = uploadUrl({ sha256, commit: part.commit, repository });
+  const options = { timeoutMs: UPLOAD_MS, signal: git.signal };
+  await fleetApi()
+    .upload(target, path, content, TakenBundle, options)
+    .catch((error: unknown) => {
+      if (!(error instanceof FleetError && error.code === 'PEER_UNREACHABLE')) throw error;
+      const message = `the commits of ${name} did not arrive, and no task was sent: ${error.message}`;
+      throw new FleetError('PEER_UNREACHABLE', message, { cause: error });
+    });
   return sha256;
 }
 

@@ -86,6 +86,12 @@ test('what a profile does not take is told with the remedy', async (t) => {
   told.upload = (_, reply) =>
     void reply.writeHead(422).end('{"error":{"code":"BUNDLE_REFUSED","message":"an object\\nis bad"}}');
   await refused(scene, mine, /^fleet: switch: an object is bad\n$/);
+  told.upload = (request) => void request.socket.destroy();
+  await refused(
+    scene,
+    mine,
+    /^fleet: the commits of mine did not arrive, and no task was sent: switch does not answer at http/,
+  );
   told.list = (reply) => void reply.end('{"repositories":[]}');
   await refused(scene, mine, /^fleet: switch takes no checkouts: --profile names another one\n$/);
   told.list = (reply) => void reply.writeHead(404).end('{"error":{"code":"NOT_FOUND","message":"no"}}');
