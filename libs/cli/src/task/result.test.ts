@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PeerTask } from '@hermes-fleet/a2a/client';
-import { exitCodeOf } from './result.ts';
+import { exitCodeOf, renderTask } from './result.ts';
 
 /** A task of an agent in this state, with a TASK_RESULT of this status where there is one. */
 const taskIn = (state: string, terminal: boolean, status?: string): PeerTask => ({
@@ -30,4 +30,18 @@ test('the exit code tells what became of a task, also at an agent without the ha
     ['auth_required', false, undefined, 3],
   ] as const)
     assert.equal(exitCodeOf(taskIn(state, terminal, status)), code, `${state} ${status}`);
+});
+
+test('a result says that its context began anew at another worker', () => {
+  const task = taskIn('completed', true, 'done');
+  const result = {
+    ...{ type: 'TASK_RESULT', protocol_version: '2.0', task_id: 'x', status: 'done', tokens_spent: 7 },
+    ...{ next_steps: [], blocked_reason: null, artifacts: { files_changed: [] }, executed_by: 'neo' },
+  };
+  const fresh = (more: Record<string, boolean>) =>
+    renderTask({ ...task, data: [{ ...result, ...more }] }).filter((row) => row.startsWith('  fresh '));
+  assert.deepEqual(fresh({}), []);
+  assert.deepEqual(fresh({ context_fresh: true }), [
+    '  fresh      the context began anew at neo: its earlier files are not there',
+  ]);
 });

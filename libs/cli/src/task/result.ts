@@ -113,8 +113,15 @@ function detailsOf(result: TaskResult): string[] {
     ...list('next', nextSteps),
     row('spent', `${result.tokensSpent} tokens${seconds}${model}`),
     ...(result.executedBy === undefined ? [] : [row('by', result.executedBy)]),
+    ...freshRow(result),
   ];
 }
+
+/** That a further task of a context went to another worker than the earlier ones. */
+const freshRow = ({ contextFresh, executedBy = 'another worker' }: TaskResult): string[] =>
+  contextFresh
+    ? [row('fresh', `the context began anew at ${executedBy}: its earlier files are not there`)]
+    : [];
 
 /** The branch and the commit of a result, in the repository of its worker. */
 function deliveryRows(delivery: Delivery | undefined): string[] {
