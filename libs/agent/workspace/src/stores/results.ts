@@ -127,19 +127,26 @@ export async function openResults(options: {
     embedded: (from: string, to: string) => embedded(store.place, from, to),
     isAncestor: (commit: string, of: string) =>
       git.ask(store.place, ['merge-base', '--is-ancestor', commit, of]),
-    /** Merges two commits without a tree of files. Resolves with the commit, or with the paths that conflict. Throws INTERNAL. */
-    async merge(ours: string, theirs: string, message: string): Promise<{ commit: string } | string[]> {
-      const args = ['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, theirs];
+    /**
+     * Merges into `ours` what differs between `from`, which it contains, and `theirs`, without a tree of files. Resolves with a commit on
+     * both, or with the paths that conflict. Throws INTERNAL.
+     */
+    async merge(of: { ours: string; from: string; theirs: string; message: string }) {
+      const { ours, from, theirs, message } = of;
+      const place = { ...store.place, env: authorEnv(commits) };
+      const commit = async (tree: string, ...parents: string[]): Promise<string> => {
+        const args = parents.flatMap((parent) => ['-p', parent]);
+        return (await git.run(place, ['commit-tree', tree, ...args, '-m', message])).trim();
+      };
+      // Git has no option for the base of the merge before 2.40.
+      const changes = await commit(`${theirs}^{tree}`, from);
+      const args = ['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, changes];
       const merged = await git.exec(store.place, args);
       const [tree = '', ...paths] = merged.stdout.split('\0').filter((part) => part !== '');
       if (merged.exitCode === CONFLICTS) return paths;
-      if (merged.exitCode !== 0) {
-        log.error({ ours, theirs, ...failureOf(merged) }, 'git cannot merge a newer commit into a result');
-        throw new FleetError('INTERNAL', 'a newer commit cannot be merged; the log has git’s output');
-      }
-      const place = { ...store.place, env: authorEnv(commits) };
-      const made = await git.run(place, ['commit-tree', tree, '-p', ours, '-p', theirs, '-m', message]);
-      return { commit: made.trim() };
+      if (merged.exitCode === 0) return { commit: await commit(tree, ours, theirs) };
+      log.error({ ours, theirs, ...failureOf(merged) }, 'git cannot merge a newer commit into a result');
+      throw new FleetError('INTERNAL', 'a newer commit cannot be merged; the log has git’s output');
     },
     /** Makes a commit the result of a context, which is then based on another commit of the base. */
     moveTo: (name: string, commit: string, base: string) => record(name, commit, base),

@@ -125,6 +125,26 @@ test('a further task gets only what is new, and goes on from where the context a
   assert.equal((await again.task('c', 'cat shared.txt', mine.at(third))).stdout, 'theirs\n');
 });
 
+test('a further task goes on from a checkout whose history was rewritten, and keeps the result of the context', async (t) => {
+  const { task } = await openTestContexts(t);
+  const mine = makeCheckout(t);
+  const first = mine.commit({ 'a.txt': '1\n', 'b.txt': 'b\n' });
+  mine.send(first);
+  await task('c', 'echo result > r.txt', mine.at(first));
+  const amended = (text: string): string => {
+    writeFileSync(join(mine.dir, 'a.txt'), text);
+    mine.git('commit', '-q', '--all', '--amend', '--no-edit');
+    return mine.git('rev-parse', 'HEAD');
+  };
+  for (const text of ['2\n', '3\n', '4\n']) {
+    const next = amended(text);
+    mine.send(next);
+    const seen = await task('c', 'cat a.txt r.txt; echo more >> r.txt', mine.at(next));
+    assert.equal(seen.stdout.slice(0, 9), `${text}result\n`, seen.stderr);
+    assert.deepEqual(seen.changed, ['r.txt']);
+  }
+});
+
 test('a checkout of a configured repository has the rest of its history from there', async (t) => {
   const forge = await startForge(t, { token: 'token-of-the-forge' });
   for (const text of ['1', '2', '3']) forge.push('web', { 'a.txt': `${text}\n` });

@@ -229,7 +229,7 @@ async function openIn(
         if (!taken) earlier ??= await readRefusal(options.dir);
       }
       if (options.onto !== undefined) {
-        const moved = await moveOn(repository, { name, tip, onto: options.onto });
+        const moved = await moveOn(repository, { name, tip, from, onto: options.onto });
         if ('refused' in moved) return moved;
         if (moved.tip !== tip) {
           tip = moved.tip;

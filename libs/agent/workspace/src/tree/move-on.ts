@@ -9,18 +9,19 @@ const MOVE_MS = 10 * 60_000;
 
 /**
  * Brings a newer commit of the caller's checkout into the tree of a context, all of whose files are in the result `tip`: as it is
- * where it contains the result, else merged. Resolves with the result that the tree has then, or with why the task cannot begin,
- * and then nothing has changed.
+ * where it contains the result; else what it changes since `from`, the last one that came, is merged, whatever became of the caller's
+ * history. Resolves with the result that the tree has then, or with why the task cannot begin, and then nothing has changed.
  */
 export async function moveOn(
   repository: TreeRepository,
-  { name, tip, onto }: { readonly name: string; readonly tip: string; readonly onto: string },
+  at: { readonly name: string; readonly tip: string; readonly from: string; readonly onto: string },
 ): Promise<{ readonly tip: string } | { readonly refused: Unmet }> {
   const { git, place, results } = repository;
+  const { name, tip, from, onto } = at;
   if (await results.isAncestor(onto, tip)) return { tip };
   const made = (await results.isAncestor(tip, onto))
     ? { commit: onto }
-    : await results.merge(tip, onto, 'Merge newer commits of the checkout');
+    : await results.merge({ ours: tip, from, theirs: onto, message: 'Merge newer commits of the checkout' });
   if (Array.isArray(made))
     return refused(name, `what was sent conflicts with the result of the context in ${named(made)}`);
   const { commit } = made;
