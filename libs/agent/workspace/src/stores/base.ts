@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { chmod, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '@hermes-fleet/protocol/ports';
 import type { CommandUser } from '../confinement/command-user.ts';
@@ -31,14 +31,26 @@ export async function openBase(options: BaseOptions, originOf: OriginOf) {
   const store = await openStore({ ...options, readable: options.confinement.otherUser });
   const { place } = store;
   const origin = await originOf(git, store);
+  let holders = 0;
   return {
     ...origin,
     /** The object folder. */
     objects: store.objects,
-    /** Gives a base that one context alone uses to the user of its commands, undefined where all commands have one user. */
-    async giveTo(user: CommandUser | undefined): Promise<void> {
+    /**
+     * Opens a base that one context alone uses to the user of its commands, undefined where all commands have one user. It is closed to
+     * all when nobody holds it any more: another context may get the user.
+     */
+    async giveTo(user: CommandUser | undefined): Promise<AsyncDisposable> {
       const { privateIn, confinement } = options;
-      if (privateIn !== undefined) await passDirectoryTo(privateIn, confinement.otherUser, user);
+      if (privateIn === undefined) return { [Symbol.asyncDispose]: async () => {} };
+      holders += 1;
+      await passDirectoryTo(privateIn, confinement.otherUser, user);
+      return {
+        async [Symbol.asyncDispose]() {
+          holders -= 1;
+          if (holders === 0) await chmod(privateIn, 0o700);
+        },
+      };
     },
     /** True when the base still has a commit that a context started from. */
     has: (commit: string) => git.ask(place, ['cat-file', '-e', `${commit}^{commit}`]),

@@ -1,16 +1,17 @@
 import { open } from 'node:fs/promises';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { ResultContent } from '@hermes-fleet/protocol/ports';
-import { failureOf, type Git, linesOf } from '../git/git.ts';
+import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
 import { limited } from '../git/limited.ts';
+import type { CommandRecords } from '../process/command-records.ts';
 import { firstLine } from '../process/system-error.ts';
 import { type BundleHeader, readBundleHeader } from './bundle-header.ts';
-import type { Fetching } from './fetching.ts';
+import { type Fetching, removeLeftovers } from './fetching.ts';
 import { BASES, baseRef, type Origin, type Starting } from './origin.ts';
 import type { Remote } from './remote.ts';
 import { type RemoteOriginOptions, remoteOrigin } from './remote-origin.ts';
 import type { Store } from './store.ts';
-import { refusedRepository, type WorkspaceRefused } from './workspace-refused.ts';
+import { refusedRepository, WorkspaceRefused } from './workspace-refused.ts';
 
 /** How many bundles a commit may build on. */
 const MAX_BUNDLES = 1000;
@@ -22,6 +23,8 @@ const CHECKOUT = 'bundle';
 export interface CheckoutOriginOptions extends Omit<RemoteOriginOptions, 'fetching'> {
   /** The configured repository that has what the bundles build on, if one has. */
   readonly remote: { readonly remote: Remote; readonly fetching: Fetching } | undefined;
+  /** Has the next start end a git that a crash left running. */
+  readonly records: CommandRecords | undefined;
 }
 
 /**
@@ -37,7 +40,11 @@ export async function checkoutOrigin(
   const { remote, fetching } = options.remote ?? {};
   const { place } = store;
   const branches = remote && fetching && (await remoteOrigin(git, store, remote, { ...options, fetching }));
-  const checking = { ...place, wrap: limited(LIMITS) };
+  const bounded = limited(LIMITS);
+  const checking: GitPlace = {
+    ...place,
+    wrap: (command, args) => ({ ...bounded(command, args), records: options.records }),
+  };
   const refused = (detail: string, mayPass = false): WorkspaceRefused =>
     refusedRepository(remote?.name ?? CHECKOUT, `the sent checkout ${detail}`, mayPass);
   const has = (commit: string): Promise<boolean> => git.ask(place, ['cat-file', '-e', `${commit}^{commit}`]);
@@ -47,7 +54,10 @@ export async function checkoutOrigin(
 
   /** Fetches commits from the configured repository: first its branch, which most likely has them. */
   async function fetchAll(commits: readonly string[], starting: Starting): Promise<void> {
-    await branches?.start({ ...starting, branch: undefined, checkout: undefined });
+    await branches?.start({ ...starting, branch: undefined, checkout: undefined }).catch((error: unknown) => {
+      // The branch may be gone, and its commits there.
+      if (!(error instanceof WorkspaceRefused)) throw error;
+    });
     for (const commit of commits) {
       if (await has(commit)) continue;
       const fault = await fetching?.bring(commit, baseRef(commit), starting.signal);
@@ -131,6 +141,7 @@ export async function checkoutOrigin(
     return refused(`cannot be had: ${error.message}`, error.retryable);
   }
 
+  await removeLeftovers(store);
   return {
     async start(starting) {
       const { checkout, signal, onFetch } = starting;

@@ -67,8 +67,8 @@ export async function createFetching(
   };
 }
 
-/** A fetch that was killed leaves a lock, and parts of a pack. Nothing else writes to the store meanwhile. */
-async function removeLeftovers({ dir, objects }: Store): Promise<void> {
+/** A git that was killed leaves a lock, and parts of a pack. Nothing else writes to the store meanwhile. */
+export async function removeLeftovers({ dir, objects }: Store): Promise<void> {
   await rm(join(dir, 'shallow.lock'), { force: true });
   const packs = join(objects, 'pack');
   for (const name of await readdir(packs))

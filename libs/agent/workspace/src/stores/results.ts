@@ -86,6 +86,9 @@ export async function openResults(options: {
   const has = (commit: string): Promise<boolean> =>
     git.ask(store.place, ['rev-parse', '-q', '--verify', `${commit}^{commit}`]);
 
+  const isAncestor = (commit: string, of: string): Promise<boolean> =>
+    git.ask(store.place, ['merge-base', '--is-ancestor', commit, of]);
+
   async function record(name: string, commit: string, base: string): Promise<void> {
     const both = [branchRef(name), commit, baseRef(name), base];
     if ((await git.script(store.place, SET_BOTH, both)).exitCode !== 0)
@@ -125,11 +128,12 @@ export async function openResults(options: {
       };
     },
     embedded: (from: string, to: string) => embedded(store.place, from, to),
-    isAncestor: (commit: string, of: string) =>
-      git.ask(store.place, ['merge-base', '--is-ancestor', commit, of]),
+    /** Knows from then on which parents the base does not have. */
+    takeShallow: async () => setShallow(store, await options.base.shallow()),
+    isAncestor,
     /**
-     * Merges into `ours` what differs between `from`, which it contains, and `theirs`, without a tree of files. Resolves with a commit on
-     * both, or with the paths that conflict. Throws INTERNAL.
+     * Merges `theirs` into `ours`, without a tree of files: where it does not contain `from`, which `ours` contains, what differs between
+     * those two. Resolves with a commit on both, or with the paths that conflict. Throws INTERNAL.
      */
     async merge(of: { ours: string; from: string; theirs: string; message: string }) {
       const { ours, from, theirs, message } = of;
@@ -139,7 +143,7 @@ export async function openResults(options: {
         return (await git.run(place, ['commit-tree', tree, ...args, '-m', message])).trim();
       };
       // Git has no option for the base of the merge before 2.40.
-      const changes = await commit(`${theirs}^{tree}`, from);
+      const changes = (await isAncestor(from, theirs)) ? theirs : await commit(`${theirs}^{tree}`, from);
       const args = ['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, changes];
       const merged = await git.exec(store.place, args);
       const [tree = '', ...paths] = merged.stdout.split('\0').filter((part) => part !== '');

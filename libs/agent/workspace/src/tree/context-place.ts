@@ -40,7 +40,7 @@ export async function openContextPlace(
     confinement.wrap(command, args, { ...reach, proxy });
   await using opening = new AsyncDisposableStack();
   opening.defer(async () => lease?.release());
-  await base.giveTo(user);
+  opening.use(await base.giveTo(user));
   await ownFolders(context, [dir, tmp, home], { otherUser, user, ...parts });
   const opened = opening.move();
   return {

@@ -14,7 +14,7 @@ import { READY } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place.ts';
 import { leftBehind, notFollowed, notSigned, tooLarge } from './left-work.ts';
-import { moveOn } from './move-on.ts';
+import { mendMove, moveOn } from './move-on.ts';
 import { forgetRefusal, readRefusal, recordRefused, toldOf } from './refusal.ts';
 import { type SavedPack, type SavedWork, savePack } from './save-pack.ts';
 import type { SavedTrees } from './saved-trees.ts';
@@ -218,6 +218,7 @@ async function openIn(
       return opened.wrap(command, args, proxy);
     },
     async begin() {
+      await mendMove(repository, { context: options.dir, tip });
       if (!isNew && savedBefore === tip) clean = true;
       else if (!isNew) {
         const before = tip;
@@ -228,15 +229,14 @@ async function openIn(
         if (paths.length > 0 && earlier === undefined) behind.push(leftBehind(paths));
         if (!taken) earlier ??= await readRefusal(options.dir);
       }
-      if (options.onto !== undefined) {
-        const moved = await moveOn(repository, { name, tip, from, onto: options.onto });
+      const { onto } = options;
+      if (onto !== undefined && onto !== from) {
+        const moved = await moveOn(repository, { name, context: options.dir, tip, from, onto });
         if ('refused' in moved) return moved;
-        if (moved.tip !== tip) {
-          tip = moved.tip;
-          known = tip;
-          from = options.onto;
-          await writeFile(ready, from);
-        }
+        if (moved.tip !== tip) known = moved.tip;
+        tip = moved.tip;
+        if (moved.from !== from) await writeFile(ready, moved.from);
+        from = moved.from;
       }
       began = tip;
       return { base: tip };

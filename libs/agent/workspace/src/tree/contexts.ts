@@ -66,7 +66,7 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
         if (setUps === undefined) return;
         const failure = await setUps.apply(place, commit, options);
         // A set-up has a user of its own.
-        await base.giveTo(place.user);
+        await using _shared = await base.giveTo(place.user);
         await recordSetUp(dir, { commands: setUps.commands, failure });
       };
       const workspace = await openContextTree({

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
@@ -109,8 +109,11 @@ export async function openRepositories(options: RepositoriesOptions) {
   async function openIn(parent: string, folder: string, part: Omit<Stores, 'dir'>): Promise<Repository> {
     const dir = join(parent, folder);
     await makePassableDirectory(parent, confinement.otherUser);
-    if (part.isPrivate) await mkdir(dir, { recursive: true, mode: 0o700 });
-    else await makePassableDirectory(dir, confinement.otherUser);
+    if (part.isPrivate) {
+      await mkdir(dir, { recursive: true });
+      // A crash leaves it open to the user that its context had.
+      await chmod(dir, 0o700);
+    } else await makePassableDirectory(dir, confinement.otherUser);
     return openStores({ dir, ...part });
   }
 
@@ -179,7 +182,7 @@ export async function openRepositories(options: RepositoriesOptions) {
         const originOf: OriginOf = async (git, store) => {
           const fetching = remote && (await createFetching(git, store, remote, fetchingParts));
           const from = remote && fetching && { remote, fetching };
-          return checkoutOrigin(git, store, { remote: from, clock, log });
+          return checkoutOrigin(git, store, { remote: from, ...fetchingParts, clock });
         };
         const part = { name: kept || null, originOf, setUp: remote?.setUp, isPrivate: true };
         const made = await openIn(checkouts, context, part);

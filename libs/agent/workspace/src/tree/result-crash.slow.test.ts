@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { silentLog as log } from '@hermes-fleet/protocol/testing';
+import { mortal } from '../../testing/mortal.ts';
 import { makePlace } from '../../testing/place.ts';
 import { createConfinement } from '../confinement/create-confinement.ts';
 import { createGit, type Git } from '../git/git.ts';
@@ -13,23 +14,6 @@ import { openResults } from '../stores/results.ts';
 import { openContextTree } from './context-tree.ts';
 import { createSavedTrees } from './saved-trees.ts';
 import type { Workspace } from './workspace.ts';
-
-/** Git of a gateway that is killed after so many calls: none begins any more. */
-function mortal(git: Git, life: { calls: number }): Git {
-  const guarded =
-    <A extends unknown[], T>(call: (...args: A) => Promise<T>) =>
-    async (...args: A): Promise<T> => {
-      life.calls -= 1;
-      if (life.calls < 0) throw new Error('killed');
-      return call(...args);
-    };
-  return {
-    exec: guarded(git.exec),
-    run: guarded(git.run),
-    ask: guarded(git.ask),
-    script: guarded(git.script),
-  };
-}
 
 test('a gateway that is killed between any two steps of keeping a result loses nothing, and the history is as if it was not', async (t) => {
   const place = makePlace(t);

@@ -119,13 +119,21 @@ git update-ref -m 'commit of the result' HEAD "$1"`;
 
 /**
  * Takes a newer commit into the tree, whose files the last commit has, but for ignored ones; a file in the way stays, and nothing is
- * taken. Arguments: the commit, and `pack` if standard input is a pack of what the base lacks.
+ * taken. Arguments: the commit, `pack` if standard input is a pack of what the base lacks, and the shallow commits.
  */
 export const MOVE_ON = `set -e
-if [ "$2" ]; then git index-pack --stdin >/dev/null; fi
+commit=$1; shift
+if [ "$1" ]; then git index-pack --stdin >/dev/null; fi
+shift
+for id; do echo "$id"; done >.git/shallow.new
+if [ -s .git/shallow.new ]; then mv .git/shallow.new .git/shallow; else rm -f .git/shallow.new; fi
 git update-index -q --refresh || :
-git read-tree -m -u HEAD "$1"
-git update-ref -m 'newer commit of the checkout' HEAD "$1"`;
+git read-tree -m -u HEAD "$commit"
+git update-ref -m 'newer commit of the checkout' HEAD "$commit"`;
+
+/** Brings a tree in which MOVE_ON was interrupted to a commit, which has all of its files. Argument: the commit. */
+export const MOVE_BACK = `rm -f .git/index.lock .git/HEAD.lock
+git read-tree --reset -u "$1" && git update-ref -m 'interrupted move' HEAD "$1"`;
 
 /** Up to here, the names of changed files are given to `git add`, which compares each of them with each file of the tree. */
 const MAX_NAMES_BYTES = 16 * 1024;
