@@ -149,10 +149,7 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 800_000 },
   await t.test('the machine filled: not beyond what a context may have of the disk', () => fillDisk(open));
 
   await t.test('new contexts start from what the documented command pushes', (st) => pushBase(st, open));
-
-  await t.test('a task works on a checkout of the user, and its result is a branch there', (st) =>
-    fixCheckout(st, operator),
-  );
+  await t.test('a checkout of the user is fixed on a branch', (st) => fixCheckout(st, operator));
 
   await t.test('every container is hardened as it runs, and published on loopback only', () =>
     assertHardened(fleet),

@@ -36,7 +36,7 @@ import {
   type HandshakeOptions,
 } from './accept-announce.ts';
 import { acceptAnswer } from './accept-answer.ts';
-import { type Claims, claimBundle } from './claim-bundle.ts';
+import { type Claims, claimBundle, claimedBy } from './claim-bundle.ts';
 import { inRepository } from './context-repository.ts';
 import { submittedData } from './submitted-data.ts';
 
@@ -134,8 +134,9 @@ async function acceptTask(
   const begins = !begun && reading.kind === 'dispatch';
   if (begins) options.beginning.set(contextId, submitted);
   const { task, created } = await inSpan(options.tracing, 'admit', start, async (span) => {
-    if (!options.ledger.findByKey(caller.name, key))
-      await claimBundle(options.bundles, reading, caller, contextId);
+    const claimed = claimedBy(reading);
+    if (claimed && !options.ledger.findByKey(caller.name, key))
+      await claimBundle(options.bundles, claimed, caller, contextId);
     const accepted = await options.dispatcher.accept(arrival);
     span?.set({ 'hermes.task.state': accepted.task.state, 'hermes.task.created': accepted.created });
     return accepted;
