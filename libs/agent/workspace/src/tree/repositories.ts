@@ -66,7 +66,7 @@ interface Stores {
 export type Repositories = Awaited<ReturnType<typeof openRepositories>>;
 
 /**
- * Opens the repositories of a workspace: the user's or the profile's own, whose stores are in `root`, and those that are configured by
+ * Opens the repositories of a workspace (docs/decisions/0029-repositories-of-a-workspace.md): the user's or the profile's own, whose stores are in `root`, and those that are configured by
  * name, whose stores are in `root/repos/<name>` and are opened on first use. One that is not configured any more stays for its contexts
  * and results. A checkout of a caller has stores of its own for each context, in `root/checkouts/<context>`: what commands of other contexts
  * borrow from has nothing of it.
