@@ -42,6 +42,6 @@ export interface RepositoryBundles {
 
 /** Opens bundles for a task of the profile's own agent: those that were sent here, or at the orchestrator that sent the task. */
 export interface BundleSource {
-  /** The bundle that brings `commit`. Throws NO_RESULT, PEER_UNREACHABLE, PEER_REFUSED, and the reason of the signal. */
+  /** The bundle that brings `commit`. Throws NO_RESULT, PEER_UNREACHABLE, PEER_REFUSED, CAPACITY, and the reason of the signal. */
   open(task: AdmittedTask, commit: string, signal: AbortSignal): Promise<ResultContent>;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { open as openFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import { BUNDLE_ROUTES, BUNDLE_TYPE, bundleOfTaskUrl } from '@hermes-fleet/protocol/api';
 import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
@@ -84,6 +85,18 @@ test('a worker gets the bundles of its task from the orchestrator, and passes th
     await assert.rejects(open('d0'.repeat(20)), { code: 'NO_RESULT', message: /^switch has no such bundle/ });
     assert.deepEqual((await errorOf(ask('d0'.repeat(20)))).slice(0, 2), [404, 'NO_RESULT']);
     assert.deepEqual(ofNeo.files(), [], 'nothing of them stays');
+  }),
+);
+
+test('a worker without room on its disk for a bundle may get it later', deadline, (t) =>
+  atWorker(t, async ({ open, ofNeo }) => {
+    await using handle = await openFile(import.meta.filename);
+    const full = t.mock.method(Object.getPrototypeOf(handle), 'appendFile', async () => {
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    });
+    await assert.rejects(open(), { code: 'CAPACITY', retryable: true, message: /disk has no room/ });
+    full.mock.restore();
+    assert.deepEqual(ofNeo.files(), []);
   }),
 );
 

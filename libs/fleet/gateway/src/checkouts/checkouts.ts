@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import type { A2AClient } from '@hermes-fleet/a2a';
 import { isTerminal, type Ledger, type LedgerContexts, type TaskRecord } from '@hermes-fleet/ledger';
 import type { PeerRegistry } from '@hermes-fleet/peers';
-import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, systemCode } from '@hermes-fleet/protocol';
 import type { RepositoriesAnswer } from '@hermes-fleet/protocol/api';
 import { decodeDispatch, type TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import type {
@@ -43,7 +43,7 @@ export type Checkouts = ReturnType<typeof createCheckouts>;
 export function createCheckouts(options: CheckoutsOptions) {
   const { bundles, repositories, ledger, peers, client, clock, log } = options;
 
-  /** Bundles that were sent here, if the caller of the task sent them and no orchestrator did. */
+  /** Opens a bundle of the context. The gateway has checked that the caller of the task sent it, before it accepted the task. */
   async function openOwn({ contextId }: Origin, commit: string): Promise<ResultContent> {
     if (bundles === undefined) throw new FleetError('NO_RESULT', 'this profile keeps no checkouts');
     return bundles.open(contextId, commit);
@@ -87,7 +87,7 @@ export function createCheckouts(options: CheckoutsOptions) {
       }
     } catch (error) {
       signal.throwIfAborted();
-      throw error;
+      throw capacityIfFull(error);
     } finally {
       await handle.close();
     }
@@ -146,6 +146,12 @@ export function createCheckouts(options: CheckoutsOptions) {
     },
   };
 }
+
+/** CAPACITY for the error of a full disk, else the error. */
+export const capacityIfFull = (error: unknown): unknown =>
+  systemCode(error) === 'ENOSPC'
+    ? new FleetError('CAPACITY', 'the disk has no room for the bundle', { cause: error })
+    : error;
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();
 

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { FleetError } from '@hermes-fleet/protocol';
 import { BUNDLE_TYPE, bundleOfTaskUrl, REPOSITORIES, uploadUrl } from '@hermes-fleet/protocol/api';
 import { manualClock, tempDir } from '@hermes-fleet/protocol/testing';
@@ -15,6 +18,7 @@ import { profile } from '../../testing/profile.ts';
 import { untilAborted } from '../../testing/scripts.ts';
 import { until } from '../../testing/without-memory.ts';
 
+const MIB = 2 ** 20;
 const COMMIT = 'c0'.repeat(20);
 const CONTENT = 'a bundle';
 const SHA = createHash('sha256').update(CONTENT).digest('hex');
@@ -23,7 +27,8 @@ const UPLOAD = uploadUrl({ sha256: SHA, commit: COMMIT });
 const OPERATOR = 'token-of-operator-for-neo';
 
 async function serving(t: TestContext, maxBytes?: number) {
-  const bundles = fileBundles(tempDir(t), maxBytes);
+  const dir = tempDir(t);
+  const bundles = fileBundles(dir, maxBytes);
   const clock = manualClock();
   const neo = await profile(t, {
     bundles,
@@ -55,7 +60,10 @@ async function serving(t: TestContext, maxBytes?: number) {
     await once(socket, 'connect');
     return socket;
   };
-  return { neo, bundles, clock, post, begin };
+  /** Of all files of bundles. */
+  const bytesIn = (): number =>
+    bundles.files().reduce((sum, name) => sum + statSync(join(dir, name)).size, 0);
+  return { neo, bundles, clock, post, begin, bytesIn };
 }
 
 test('a bundle is taken as it comes, and its caller alone is told of it', async (t) => {
@@ -115,6 +123,27 @@ test('the scope dispatch is required, and a profile that keeps none takes no che
   const without = await routes(t, {});
   assert.deepEqual((await without.ask('GET', REPOSITORIES.list.path)).body, { repositories: [] });
   assert.equal((await without.ask('POST', UPLOAD, {})).status, 404);
+});
+
+test('a bundle that arrives is not kept in memory', async (t) => {
+  const PARTS = 64;
+  const { bytesIn, post } = await serving(t, (PARTS + 1) * MIB);
+  setFlagsFromString('--expose-gc');
+  const held = (): number => {
+    runInNewContext('gc')();
+    return process.memoryUsage().arrayBuffers / MIB;
+  };
+  const part = Buffer.alloc(MIB);
+  const before = held();
+  let during = Number.POSITIVE_INFINITY;
+  async function* parts() {
+    for (let nth = 0; nth < PARTS; nth += 1) yield part;
+    await until(() => bytesIn() === PARTS * MIB);
+    during = held() - before;
+    yield Buffer.from('the last');
+  }
+  assert.equal((await post(UPLOAD, ReadableStream.from(parts()))).status, 200);
+  assert.ok(during < PARTS / 2, `${during} MiB of ${PARTS} are held`);
 });
 
 test('a client that leaves, or stops sending, ends its upload', async (t) => {

@@ -1,15 +1,19 @@
-import { addAbortListener } from 'node:events';
 import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { createDownloads, DOWNLOAD_HEADERS } from '@hermes-fleet/a2a';
-import { FleetError, systemCode } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
 import { BUNDLE_ROUTES, BUNDLE_TYPE, REPOSITORIES, type TakenBundle } from '@hermes-fleet/protocol/api';
 import { RepositoryName } from '@hermes-fleet/protocol/handshake';
-import type { Clock, KeptBundle, RepositoryBundles } from '@hermes-fleet/protocol/ports';
+import {
+  type Clock,
+  type KeptBundle,
+  type RepositoryBundles,
+  raceSignal,
+} from '@hermes-fleet/protocol/ports';
 import { leaveUnread, requireScope, serve } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import type { Checkouts } from '../checkouts/checkouts.ts';
+import { type Checkouts, capacityIfFull } from '../checkouts/checkouts.ts';
 import { readInput } from './read-input.ts';
 
 /** The longest time in which a bundle arrives, is sent, or is sent without a byte. */
@@ -155,15 +159,13 @@ async function receive(
     clock.timer(() => slow.abort(new FleetError('REQUEST_TIMEOUT', `the bundle ${why}: send it again`)), ms);
   using _whole = within(UPLOAD_MS, `was not complete after ${UPLOAD_MS / 60_000} minutes`);
   const chunks: AsyncIterator<Buffer> = body.iterator({ destroyOnReturn: false });
-  const { promise: ended, reject } = Promise.withResolvers<never>();
-  ended.catch(() => undefined);
-  using _ended = addAbortListener(ending, () => reject(ending.reason));
   let bytes = 0;
   try {
     await using handle = await open(file, 'wx', 0o600);
     for (;;) {
       using _waiting = within(IDLE_MS, `stopped for ${IDLE_MS / 1000} s`);
-      const { done, value } = await Promise.race([chunks.next(), ended]);
+      // Promise.race with one promise for all chunks would keep each of them.
+      const { done, value } = await raceSignal(chunks.next(), ending);
       if (done) return bytes;
       bytes += value.length;
       if (bytes > maxBytes) throw tooLarge(maxBytes);
@@ -171,7 +173,6 @@ async function receive(
     }
   } catch (error) {
     ending.throwIfAborted();
-    if (systemCode(error) !== 'ENOSPC') throw error;
-    throw new FleetError('CAPACITY', 'the disk has no room for the bundle', { cause: error });
+    throw capacityIfFull(error);
   }
 }
