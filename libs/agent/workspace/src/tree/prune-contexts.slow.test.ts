@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
-import { chownSync, existsSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { ChildProcess } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { chownSync, cpSync, existsSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
-import { type Contexts, openTestContexts } from '../../testing/index.ts';
+import { z } from 'zod';
+import { type Contexts, makeCheckout, openTestContexts } from '../../testing/index.ts';
 import { objectsOf, storesOf } from '../../testing/stores.ts';
 import type { PrunedContexts, PruneOptions } from './workspace.ts';
 
@@ -134,6 +137,33 @@ test('what changes during a long removal keeps its result', async (t) => {
 });
 
 const IDENTITY = ['-c', 'user.name=x', '-c', 'user.email=x@localhost'];
+
+test('many checkouts are looked through with one process at a time', async (t) => {
+  const { contexts, at } = await open(t);
+  const mine = makeCheckout(t);
+  const commit = mine.commit({ 'a.txt': '1\n' });
+  mine.send(commit);
+  await contexts.task('c0', 'echo r > r.txt', mine.at(commit));
+  for (let nth = 1; nth < 8; nth += 1)
+    cpSync(at('checkouts/c0'), at(`checkouts/c${nth}`), { recursive: true });
+  const { workspaces } = await contexts.restart();
+  let most = 0;
+  const running = new Set<ChildProcess>();
+  const count = (message: unknown): void => {
+    const { process } = z.object({ process: z.instanceof(ChildProcess) }).parse(message);
+    most = Math.max(most, running.add(process).size);
+    process.once('exit', () => running.delete(process));
+  };
+  subscribe('child_process', count);
+  t.after(() => unsubscribe('child_process', count));
+  await storesOf({ ...contexts, workspaces }).store.prune({
+    ...tasksOf('c0'),
+    unusedBefore: 0,
+    resultsBefore: undefined,
+    signal: AbortSignal.timeout(60_000),
+  });
+  assert.equal(most, 1);
+});
 
 test('a context that names no id, as a crash can leave it, has its days from its making, and its tasks keep it', async (t) => {
   const { contexts, folders, age, prune, at } = await open(t);

@@ -43,12 +43,21 @@ export async function pruneContexts(parts: Removing, options: PruneOptions): Pro
   const stored = new Set(names);
   const { all, checkouts, checkout } = parts.repositories;
   const withCheckout = await checkouts();
-  const opened = await Promise.allSettled(withCheckout.map(checkout));
-  const usable = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-  for (const each of opened)
-    if (each.status === 'rejected') log.error({ err: each.reason }, 'a checkout cannot be opened');
-  const repositories = [...(await all()), ...usable];
-  const held = await Promise.all(repositories.map((each) => heldBy(each, stored, log)));
+  const repositories = [...(await all())];
+  // One after the other: each starts processes, and there may be a thousand.
+  for (const name of withCheckout) {
+    signal.throwIfAborted();
+    try {
+      repositories.push(await checkout(name));
+    } catch (err) {
+      log.error({ err, checkout: name }, 'a checkout cannot be opened');
+    }
+  }
+  const held: Held[] = [];
+  for (const each of repositories) {
+    signal.throwIfAborted();
+    held.push(await heldBy(each, stored, log));
+  }
   const old: StoredContext[] = [];
   for (const name of names) {
     const context = await readContext(contexts, name);
