@@ -115,16 +115,7 @@ export async function openContexts(parts: RepositoriesOptions): Promise<Workspac
         },
       }));
     },
-    contexts: createContextStore({
-      ...parts,
-      uses,
-      bundles,
-      repositories: {
-        ...repositories,
-        // A crash may have left an empty one, in which nothing is.
-        checkout: (name) => repositories.checkout(name),
-      },
-    }),
+    contexts: createContextStore({ ...parts, uses, bundles, repositories }),
     results: resultsOf(repositories, parts),
     bundles,
   };
