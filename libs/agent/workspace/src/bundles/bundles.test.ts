@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { bundleStore, signal } from '../../testing/bundle-store.ts';
 import { bundleOf, type MadeBundle } from '../../testing/bundles.ts';
+import { makeOldHistory } from '../../testing/old-history.ts';
 
 const HOUR = 3_600_000;
 const never = (): boolean => false;
@@ -90,12 +91,7 @@ test('a bundle that is not what its sender says is refused, and leaves nothing',
 
 test('an old history that breaks the rules for new objects is taken', async (t) => {
   const { store, checkout, send } = await bundleStore(t);
-  checkout.commit({ a: '1' });
-  const tree = checkout.git('rev-parse', 'HEAD^{tree}');
-  const raw = join(checkout.dir, '.git/raw');
-  writeFileSync(raw, `tree ${tree}\nauthor Ann <> 0 +051800\ncommitter Ann 1 +0000\n\nold\n`);
-  const commit = checkout.git('hash-object', '-t', 'commit', '-w', '--literally', raw);
-  await send(checkout.bundle(commit));
+  await send(checkout.bundle(makeOldHistory(checkout)));
   assert.equal((await store.sent('ann')).length, 1);
 });
 

@@ -10,6 +10,7 @@ import {
   setUpBy,
   startForge,
 } from '../../testing/index.ts';
+import { makeOldHistory } from '../../testing/old-history.ts';
 import { WorkspaceRefused } from '../stores/workspace-refused.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -143,6 +144,22 @@ for (const confine of ['bubblewrap', 'uid'] as const)
     const run = await task('one', 'cat made.txt; git show HEAD:m.txt; echo 2 > b.txt', mine.at(first, 'web'));
     assert.deepEqual([run.stdout, run.changed], ['1\nmine\nmine\n', ['b.txt']], run.stderr);
   });
+
+test('a context works on an old history that breaks the rules for new objects', async (t) => {
+  const { task, place } = await openTestContexts(t);
+  const mine = makeCheckout(t);
+  const old = makeOldHistory(mine);
+  mine.send(old);
+  const seen = await task('c', 'cat d/e/a.txt; echo r > d/r.txt; git rev-list --count HEAD', mine.at(old));
+  assert.deepEqual([seen.stdout, seen.changed, seen.left], ['a\n12\n', ['d/r.txt'], undefined], seen.stderr);
+  mine.git('reset', '-q', '--hard', old);
+  const next = mine.commit({ 'd/e/a.txt': 'new\n' });
+  mine.send(next, [old]);
+  const again = await task('c', 'cat d/e/a.txt d/r.txt; echo more >> d/r.txt', mine.at(next));
+  assert.deepEqual([again.stdout, again.changed, again.left], ['new\nr\n', ['d/r.txt'], undefined]);
+  const results = join(place.workspaceRoot, 'checkouts/c/results.git');
+  assert.match(mine.git('-C', results, 'log', '--branches', '--format=%s'), /^Task\n/);
+});
 
 test('what is damaged or incomplete is refused by name, and a whole bundle is taken afterwards', async (t) => {
   const { open, task } = await openTestContexts(t);
