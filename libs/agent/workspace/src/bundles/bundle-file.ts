@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Git, GitPlace } from '../git/git.ts';
+import { type Git, type GitPlace, isFull } from '../git/git.ts';
 import { limited } from '../git/limited.ts';
 import { firstLine } from '../process/system-error.ts';
 import { readBundleHeader } from '../stores/bundle-header.ts';
@@ -70,6 +70,7 @@ export async function checkPack(
   await git.run({ ...place, gitDir: undefined }, ['init', '-q', '--bare', '-b', 'main', '--template=']);
   const args = ['index-pack', '--stdin', `--max-input-size=${MAX_PACK_BYTES}`];
   const indexed = await git.exec(place, args, { stdin: handle.fd, timeoutMs: CHECK_MS, signal });
+  if (isFull(indexed)) throw new FleetError('CAPACITY', 'the disk has no room for the bundle');
   if (indexed.exitCode !== 0)
     throw refusedBundle(`git refuses its objects: ${firstLine(indexed.stderr, LIMIT_MET)}`);
   if (!(await git.ask(place, ['cat-file', '-e', `${commit}^{commit}`])))

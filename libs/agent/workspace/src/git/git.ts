@@ -122,6 +122,10 @@ export function createGit(options: { readonly profile: string; readonly clock: C
   };
 }
 
+/** True for a command of git that failed because the disk is full. */
+export const isFull = ({ exitCode, stderr }: CommandResult): boolean =>
+  exitCode !== 0 && /No space left on device|Disk quota exceeded/.test(stderr);
+
 /** How a command failed, for the log. */
 export const failureOf = ({ exitCode, killed, stderr }: CommandResult) => ({
   exitCode,

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { ResultContent } from '@hermes-fleet/protocol/ports';
-import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
+import { failureOf, type Git, type GitPlace, isFull, linesOf } from '../git/git.ts';
 import { limited } from '../git/limited.ts';
 import type { CommandRecords } from '../process/command-records.ts';
 import { firstLine } from '../process/system-error.ts';
@@ -80,6 +80,7 @@ export async function checkoutOrigin(
     signal?.throwIfAborted();
     if (indexed.exitCode === 0) return;
     log.warn({ commit, ...failureOf(indexed) }, 'a bundle is refused');
+    if (isFull(indexed)) throw refused('has no room on the disk of this worker', true);
     throw refused(`is damaged: ${firstLine(indexed.stderr, 'git was stopped by a limit of memory or time')}`);
   }
 
