@@ -10,6 +10,8 @@ interface Kept extends SentBundle {
 }
 
 export interface FileBundles extends RepositoryBundles {
+  /** How long the chain of each is said to be. */
+  chain: number;
   /** Keeps a bundle as if its caller had sent it. */
   keep(caller: string, bundle: SentBundle, content: string | Buffer): void;
   /** The names of the files that are there. */
@@ -27,6 +29,7 @@ export function fileBundles(dir: string, maxBytes = 1024): FileBundles {
   };
   const bundles: FileBundles = {
     maxBytes,
+    chain: 1,
     onTake: () => undefined,
     files: () => readdirSync(dir),
     keep(caller, bundle, content) {
@@ -36,7 +39,13 @@ export function fileBundles(dir: string, maxBytes = 1024): FileBundles {
     sent: async (caller) =>
       kept
         .filter((each) => each.caller === caller)
-        .map(({ bundle, commit, repository }) => ({ bundle, commit, repository, fromRepository: [] })),
+        .map(({ bundle, commit, repository }) => ({
+          bundle,
+          commit,
+          repository,
+          chain: bundles.chain,
+          fromRepository: [],
+        })),
     receiving: async () => passing(),
     async take(caller, bundle, file, signal) {
       await bundles.onTake(file, signal);

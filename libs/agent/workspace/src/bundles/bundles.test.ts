@@ -151,8 +151,12 @@ test('of two bundles of a commit, the newer one counts, because the repository m
   clock.advance(1);
   await send(checkout.bundle(checkout.commit({ d: '4' }), tip));
   assert.deepEqual(
-    (await store.sent('ann')).map(({ fromRepository }) => fromRepository),
-    [[pushed], [pushed], [rewritten]],
+    (await store.sent('ann')).map(({ chain, fromRepository }) => [chain, fromRepository]),
+    [
+      [2, [pushed]],
+      [1, [pushed]],
+      [1, [rewritten]],
+    ],
   );
   await using opened = await store.open('c', tip);
   assert.deepEqual(readFileSync(opened.path), whole.content);

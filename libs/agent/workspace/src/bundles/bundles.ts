@@ -162,7 +162,8 @@ export async function openBundles({
       const folder = of(folderOf(caller));
       return newestFirst(folder).map((stored) => {
         const { bundle, commit, repository } = stored;
-        return { bundle, commit, repository, fromRepository: lackingIn(stored, folder) };
+        const chain = neededBy([stored], folder).size;
+        return { bundle, commit, repository, chain, fromRepository: lackingIn(stored, folder) };
       });
     },
     async receiving() {

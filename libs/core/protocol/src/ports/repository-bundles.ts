@@ -13,6 +13,8 @@ export interface SentBundle {
 
 /** A bundle that is there. */
 export interface KeptBundle extends SentBundle {
+  /** How many bundles a worker gets for it: itself, and all that it builds on. */
+  readonly chain: number;
   /** The commits that the repository must have for it and all that it builds on; undefined if it is not known. */
   readonly fromRepository?: readonly string[] | undefined;
 }

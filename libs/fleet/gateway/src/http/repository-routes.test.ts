@@ -80,6 +80,8 @@ test('a bundle is taken as it comes, and its caller alone is told of it', async 
     repositories: [],
     bundles: { max_bytes: 1024, sent: [{ ...SENT, repository: 'web', from_repository: [] }] },
   });
+  bundles.chain = 51;
+  assert.deepEqual((await jsonOf(getAt(neo, REPOSITORIES.list.path))).bundles, { max_bytes: 1024, sent: [] });
   assert.deepEqual(await bundles.sent('other'), []);
   assert.deepEqual(bundles.files(), [SHA], 'what was received is gone');
 });

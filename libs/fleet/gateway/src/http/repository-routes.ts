@@ -51,14 +51,24 @@ export function registerRepositoryRoutes(
     const { context: id } = readInput('the query is', List, query);
     const context = id === undefined ? undefined : checkouts.ofContext(id, caller.name);
     if (bundles === undefined) return { repositories, context };
-    const sent = (await bundles.sent(caller.name)).slice(0, MAX_SENT).map(sentView);
+    const kept = await bundles.sent(caller.name);
+    const sent = kept
+      .filter(({ chain }) => chain <= MAX_CHAIN)
+      .slice(0, MAX_SENT)
+      .map(sentView);
     return { repositories, context, bundles: { max_bytes: bundles.maxBytes, sent } };
   });
   registerDownload(app, checkouts, clock);
   if (bundles !== undefined) app.register(async (scope) => registerUpload(scope, bundles, clock));
 }
 
-const sentView = ({ fromRepository: from_repository, ...sent }: KeptBundle) => ({ ...sent, from_repository });
+/** What builds on a longer chain is not offered: each context would need all of it, so that it could never be removed. */
+const MAX_CHAIN = 50;
+
+const sentView = ({ fromRepository: from_repository, chain: _chain, ...sent }: KeptBundle) => ({
+  ...sent,
+  from_repository,
+});
 
 /** The worker of a task is let in by the token of the task, whoever it is for this profile. */
 function registerDownload(app: FastifyInstance, checkouts: Checkouts, clock: Clock): void {
