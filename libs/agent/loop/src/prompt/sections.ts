@@ -91,7 +91,7 @@ export function setUpLines({ commands, failure }: SetUpReport): string {
 const MAX_NOT_FOLLOWED = 20;
 const MAX_NAME_CHARS = 100;
 
-/** What of the repository the tree lacks, because nothing but its own commits is fetched. */
+/** Names the files that the tree lacks, because only the commits of the repository itself are fetched. */
 export function notFollowedLines({ submodules, pointers }: NotFollowed): string | undefined {
   const shown = (names: readonly string[]): string => {
     const more = names.length > MAX_NOT_FOLLOWED ? ` and ${names.length - MAX_NOT_FOLLOWED} more` : '';

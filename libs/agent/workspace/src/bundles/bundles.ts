@@ -21,7 +21,7 @@ import { lackingIn, leafOf, lostIn, neededBy } from './chains.ts';
 /** A bundle that no task uses goes after this time. */
 const UNUSED_MS = 3_600_000;
 const GIB = 1024 ** 3;
-/** Of one caller. */
+/** A caller may keep so many bundles, and so many bytes. */
 const MAX_BUNDLES = 1000;
 const MAX_CALLER_BYTES = 10 * GIB;
 /** That use one bundle. */
@@ -54,7 +54,7 @@ export async function openBundles({
   readonly log: Log;
   /** Names the disk while too little of it is free. */
   readonly shortage?: (() => Unmet | undefined) | undefined;
-  /** Of one caller; default: 1,000 bundles, 10 GiB. */
+  /** The most that one caller may keep; default: 1,000 bundles, 10 GiB. */
   readonly limits?: { readonly bundles?: number; readonly bytes?: number };
 }): Promise<BundleStore> {
   const { bundles: maxBundles = MAX_BUNDLES, bytes: maxBytes = MAX_CALLER_BYTES } = limits;
@@ -225,7 +225,7 @@ export async function openBundles({
         for (const folder of folders.values()) {
           const usedAt = ({ contexts }: StoredBundle): number => contexts[contextId] ?? 0;
           const using = [...folder.values()].filter((each) => Object.hasOwn(each.contexts, contextId));
-          // Of several that bring the commit, that of the last task.
+          // Several may bring the commit: the one that the last task named counts.
           const stored = using
             .sort((a, b) => usedAt(b) - usedAt(a))
             .flatMap((each) => [...neededBy([each], folder)])

@@ -1,6 +1,6 @@
 import type { StoredBundle } from './bundle-records.ts';
 
-/** Of one bundle. */
+/** A bundle lists so many commits at most. */
 const MOST_LISTED = 100;
 
 type Chained = Pick<StoredBundle, 'bundle' | 'buildsOn' | 'takenAt'>;

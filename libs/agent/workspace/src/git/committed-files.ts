@@ -7,7 +7,7 @@ export type CommittedFiles = Omit<ReturnType<typeof createCommittedFiles>, 'notF
 /** The names of the files that say how to work with a commit. */
 const NAMES = ['AGENTS.md', 'CLAUDE.md', '.gitattributes'] as const;
 
-/** What of a commit no clone has that follows neither submodules nor Git LFS. */
+/** Files of a commit that are missing in a clone which follows neither submodules nor Git LFS. */
 export interface NotFollowed {
   /** The folders of submodules. */
   readonly submodules: readonly string[];

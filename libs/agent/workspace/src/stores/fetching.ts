@@ -22,7 +22,7 @@ export type Fetching = Awaited<ReturnType<typeof createFetching>>;
 
 /**
  * Fetches from a remote into a store, one thing at a time: git locks what it writes. The history is limited to the depth of the remote.
- * What a process that was killed left is removed; `records` has the next start end a git that it left running.
+ * It removes the leftovers of a process that was killed; `records` lets the next start end a git that such a process left running.
  */
 export async function createFetching(
   git: Git,

@@ -4,7 +4,7 @@ import type { Remote } from './remote.ts';
 
 /** Why a remote does not give what it was asked for. */
 export interface RemoteFault {
-  /** What is wrong, and the remedy. */
+  /** Names the fault, and the remedy. */
   readonly detail: string;
   /** True if the remote cannot be reached, or is out of order: it may answer later. */
   readonly isAway: boolean;

@@ -37,7 +37,7 @@ export interface Workspace extends OpenTree {
   readonly setUp?: SetUpReport | undefined;
   /** The files that the work started from: no task of the context wrote them, except in place, where tasks can commit. */
   readonly started: CommittedFiles;
-  /** What of these files was not fetched; absent in place, where the user may have it. */
+  /** Names the files that were not fetched; absent in place, where the user may have them. */
   notFollowed?(): Promise<NotFollowed>;
   /** Starts a task. `write`: the task is meant to change the tree. */
   begin(write: boolean): Promise<Beginning>;

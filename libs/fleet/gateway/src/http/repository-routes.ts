@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { createDownloads, DOWNLOAD_HEADERS } from '@hermes-fleet/a2a';
+import { createDownloads } from '@hermes-fleet/a2a';
 import { FleetError } from '@hermes-fleet/protocol';
 import { BUNDLE_ROUTES, BUNDLE_TYPE, REPOSITORIES, type TakenBundle } from '@hermes-fleet/protocol/api';
 import { RepositoryName } from '@hermes-fleet/protocol/handshake';
@@ -15,6 +15,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { type Checkouts, capacityIfFull } from '../checkouts/checkouts.ts';
 import { readInput } from './read-input.ts';
+import { sendContent } from './send-content.ts';
 
 /** The longest time in which a bundle arrives, is sent, or is sent without a byte. */
 const UPLOAD_MS = 3_600_000;
@@ -88,21 +89,9 @@ function registerDownload(app: FastifyInstance, checkouts: Checkouts, clock: Clo
     async (request, reply) => {
       const { commit } = readInput('the query is', OfTask, request.query);
       const task = checkouts.taskOf(idOf(request.params), request.headers.authorization);
-      const signal = await begin(request, reply);
-      if (signal === undefined) return reply;
-      try {
-        const { content, bytes } = await checkouts.open(task, commit, signal);
-        reply.headers({ 'content-type': BUNDLE_TYPE, ...DOWNLOAD_HEADERS });
-        if (bytes !== undefined) reply.header('content-length', bytes);
-        // An error before the first byte is answered instead, as JSON.
-        content.once('error', () => {
-          if (!reply.raw.headersSent) reply.raw.removeHeader('content-type');
-        });
-        return reply.send(content);
-      } catch (error) {
-        if (!signal.aborted) throw error;
-        return reply.hijack();
-      }
+      return await sendContent(reply, BUNDLE_TYPE, await begin(request, reply), (signal) =>
+        checkouts.open(task, commit, signal),
+      );
     },
   );
 }

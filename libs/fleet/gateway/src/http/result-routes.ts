@@ -1,4 +1,4 @@
-import { createDownloads, DOWNLOAD_HEADERS, MAX_AT_A_TIME } from '@hermes-fleet/a2a';
+import { createDownloads, MAX_AT_A_TIME } from '@hermes-fleet/a2a';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import { RESULT_ROUTES, RESULT_TYPES, type ResultPart } from '@hermes-fleet/protocol/api';
@@ -9,6 +9,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Results } from '../results/results.ts';
 import { readInput } from './read-input.ts';
+import { sendContent } from './send-content.ts';
 
 /** The longest time in which a part of a result is read and sent. */
 const MAX_MS = 600_000;
@@ -67,21 +68,9 @@ export function registerResultRoutes(
         requireScope(request.caller, 'read');
         const part = PARTS[kind](request.params, request.query);
         const task = ownTask(ledger, request.params.id, request.caller);
-        const signal = await begin(request, reply);
-        if (signal === undefined) return reply;
-        try {
-          const { content, bytes } = await results.open(task, part, signal);
-          reply.headers({ 'content-type': RESULT_TYPES[kind], ...DOWNLOAD_HEADERS });
-          if (bytes !== undefined) reply.header('content-length', bytes);
-          // An error before the first byte is answered instead, as JSON.
-          content.once('error', () => {
-            if (!reply.raw.headersSent) reply.raw.removeHeader('content-type');
-          });
-          return reply.send(content);
-        } catch (error) {
-          if (!signal.aborted) throw error;
-          return reply.hijack();
-        }
+        return await sendContent(reply, RESULT_TYPES[kind], await begin(request, reply), (signal) =>
+          results.open(task, part, signal),
+        );
       },
     );
 }
