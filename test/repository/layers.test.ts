@@ -8,6 +8,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 /** The layers of docs/architecture.md: a package imports only from layers below its own. */
 const LAYERS: Readonly<Record<string, number>> = {
+  'libs/core/installation': 0,
   'libs/core/protocol': 0,
   'libs/core/net': 1,
   'libs/agent/workspace': 2,

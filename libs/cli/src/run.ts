@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { version } from '@hermes-fleet/installation';
 import { CommanderError, Command as ParserNode } from 'commander';
 import type { Invocation, OptionSpecs, Streams } from './command-line/command.ts';
 import { agentOptions, UsageError } from './command-line/option-values.ts';
@@ -79,8 +79,7 @@ function root(quiet: Quiet): ParserNode {
     new ParserNode('fleet').usage('<command> [options]'),
     'Hermes Fleet: send tasks to a fleet of agents, and look after it',
   );
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  program.version(String(version), '-V, --version', 'print the version');
+  program.version(version(), '-V, --version', 'print the version');
   program.addHelpText(
     'after',
     `\n${ABOUT}\n\nfleet <command> --help shows the options of a command, with examples.`,

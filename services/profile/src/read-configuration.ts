@@ -6,6 +6,7 @@ import {
   readMemberConfiguration,
   unvalidatedProblems,
 } from '@hermes-fleet/gateway/member';
+import { folder } from '@hermes-fleet/installation';
 import { type AgentConfig, checkSigningKey, configSchemaFor, isContextPlaceholder } from '@hermes-fleet/loop';
 import { type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
@@ -57,15 +58,13 @@ function resolveSigningKey(commit: AgentConfig['workspace']['commit'], dir: stri
   checkSigningKey(commit.signing_key_file);
 }
 
-const APP = resolve(import.meta.dirname, '../../..');
-
 /** The folders that config.yaml may name, as absolute paths: MCP servers start in other folders than the gateway. */
 function withFolders(env: SecretEnv, { workspaceDir }: Environment): SecretEnv {
   return {
     read(name) {
       if (name === 'HERMES_WORKSPACE_DIR') return workspaceDir;
       const value = env.read(name);
-      return name === 'HERMES_APP' ? resolve(value ?? APP) : value;
+      return name === 'HERMES_APP' ? resolve(value ?? folder()) : value;
     },
   };
 }

@@ -9,8 +9,8 @@ const POLL_MS = 5;
 export async function timeToReady(plan: FleetPlan, member: PlannedMember): Promise<number> {
   const startedAt = performance.now();
   await using child = startChild({
-    command: [process.execPath, ...commandOf(plan.root, member.name)],
-    cwd: plan.root,
+    command: [process.execPath, ...commandOf(member.name)],
+    cwd: plan.home,
     env: { ...process.env, ...memberEnv(plan, member), LOG_LEVEL: 'error' },
     stdio: 'ignore',
   });

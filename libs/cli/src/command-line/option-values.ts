@@ -1,5 +1,3 @@
-import { resolve } from 'node:path';
-
 /** An invalid command line; the message says what is wrong. Ends the command with exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
@@ -69,6 +67,3 @@ export function agentOptions(values: {
 /** Quotes a word for a POSIX shell where needed. */
 export const quote = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-
-/** The root of the repository that holds this command. */
-export const repositoryRoot = (): string => resolve(import.meta.dirname, '../../../..');

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Endpoint, Target } from '../client/api.ts';
+import { currentFolder } from '../folder/fleet-folder.ts';
 import { ORCHESTRATOR, readOperatorToken, TRADER } from '../keys/layout.ts';
 import type { EntryPoint } from '../local/entry-point.ts';
 import { commandOf, type FleetPlan, planFleet, serviceEnv } from '../local/plan.ts';
 import { recordedOffset } from '../local/port-offset.ts';
 import type { Streams, Values } from './command.ts';
-import { namedAddress, repositoryRoot, UsageError, wholeNumber } from './option-values.ts';
+import { namedAddress, UsageError, wholeNumber } from './option-values.ts';
 import type { ENTRY_POINT_OPTIONS, FLEET_OPTIONS, PLAN_OPTIONS } from './shared-options.ts';
 
 type FleetValues = Values<typeof FLEET_OPTIONS>;
@@ -21,8 +21,8 @@ export interface FoundTarget {
 
 /** The fleet of plain processes that the options name. Throws UsageError and CONFIG_INVALID. */
 export function plannedFleet(values: Values<typeof PLAN_OPTIONS>): FleetPlan {
-  const root = repositoryRoot();
-  const dir = values.dir ?? join(root, '.fleet');
+  const { root, ...folder } = currentFolder();
+  const dir = values.dir ?? folder.dir;
   const portOffset = wholeNumber('port-offset', values['port-offset'], recordedOffset(dir) ?? 0);
   return planFleet({ root, dir, portOffset });
 }
@@ -88,7 +88,7 @@ export function findEntryPoint(
   env: NodeJS.ProcessEnv,
 ): EntryPoint {
   const plan = plannedFleet(values);
-  const entryPoint = { command: commandOf(plan.root, name), cwd: plan.root };
+  const entryPoint = { command: commandOf(name), cwd: plan.home };
   if (values['as-is']) return { ...entryPoint, env };
   const member = [...plan.members, plan.console].find((each) => each.name === name);
   if (member) return { ...entryPoint, env: serviceEnv(plan, member, env) };

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { checkout } from '@hermes-fleet/installation';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { repositoryRoot } from '../command-line/option-values.ts';
 import { runEntryPoint } from '../local/entry-point.ts';
 import { commandOf, memberEnv, planFleet } from '../local/plan.ts';
 
-const root = repositoryRoot();
+const root = checkout() ?? '';
 const card = (profile: string, env: NodeJS.ProcessEnv) =>
-  runEntryPoint({ command: commandOf(root, profile), env, cwd: root }, ['--card']);
+  runEntryPoint({ command: commandOf(profile), env, cwd: root }, ['--card']);
 
 function home(t: TestContext, files: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const dir = tempDir(t, { prefix: 'fleet-card-' });
@@ -48,7 +48,7 @@ test('every shipped profile has a card, and needs no key for it', async (t) => {
   const plan = planFleet({ root, dir });
   for (const profile of plan.profiles) {
     const env = { PATH: process.env.PATH, ...memberEnv(plan, profile) };
-    const entryPoint = { command: commandOf(root, profile.name), env, cwd: root };
+    const entryPoint = { command: commandOf(profile.name), env, cwd: root };
     const { code, stdout, stderr } = await runEntryPoint(entryPoint, ['--card']);
     assert.equal(code, 0, stderr);
     const shown = JSON.parse(stdout);

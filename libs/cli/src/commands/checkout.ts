@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Command, command } from '../command-line/command.ts';
-import { repositoryRoot } from '../command-line/option-values.ts';
 import { downUsage, psUsage, upUsage } from '../command-specs/processes.ts';
+import { currentFolder } from '../folder/fleet-folder.ts';
 
 /** `fleet up|down|ps`: as `./fleet` does them, in the mode of the fleet (docs/operations.md#two-modes). */
 export const commands: readonly Command[] = [
@@ -15,7 +15,7 @@ export const commands: readonly Command[] = [
 
 /** Runs a command of `./fleet`; returns its exit code. Throws UNSUPPORTED_OPERATION outside a checkout, as in a container. */
 export function runScript(verb: string, args: readonly string[]): number {
-  const script = join(repositoryRoot(), 'deploy/fleet.sh');
+  const script = join(currentFolder().home, 'fleet.sh');
   if (!existsSync(script))
     throw new FleetError(
       'UNSUPPORTED_OPERATION',

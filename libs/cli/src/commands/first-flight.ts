@@ -1,8 +1,9 @@
 import type { Writable } from 'node:stream';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { command } from '../command-line/command.ts';
-import { namedAddress, repositoryRoot } from '../command-line/option-values.ts';
+import { namedAddress } from '../command-line/option-values.ts';
 import { firstFlightUsage } from '../command-specs/processes.ts';
+import { currentFolder } from '../folder/fleet-folder.ts';
 import { renderWelcome } from '../quick-start/first-flight.ts';
 import { waitUntilSettled } from '../quick-start/settled.ts';
 
@@ -13,7 +14,7 @@ const firstFlightCommand = command(firstFlightUsage, async ({ values, stdout, st
   stdout.write(
     renderWelcome({
       addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
-      root: values.root ?? repositoryRoot(),
+      root: values.root ?? currentFolder().root,
       consoleLink: values.console,
       tokenCommand: values['token-command'],
     }),

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { command } from '../command-line/command.ts';
-import { durationMs, oneArgument, repositoryRoot, UsageError } from '../command-line/option-values.ts';
+import { durationMs, oneArgument, UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
 import { joinUsage, leaveUsage } from '../command-specs/workers.ts';
 import { findWorker, workerOfJoin } from '../join/find-worker.ts';
@@ -29,7 +29,7 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stderr
   const allowHttp = values['allow-http'] === true;
   const url = orchestratorUrl(address, allowHttp);
   const say = (line: string): void => printLines(stderr, [line]);
-  const options: JoinOptions = { root: repositoryRoot(), env, clock, say };
+  const options: JoinOptions = { env, clock, say };
   const token = joinToken(values['token-file'], env);
   const known = workerOfJoin({ ...values, url, joinToken: token && tokenHash(token) });
   using changing = new DisposableStack();
@@ -134,7 +134,7 @@ const leaveCommand = command(leaveUsage, async ({ values, positionals, env, stde
   const { home, state } = findWorker(values.dir, name);
   useCertificatesOf(state, env);
   const say = (line: string): void => printLines(stderr, [line]);
-  const gateway = gatewayOf(home, state, { root: repositoryRoot(), env, clock, say });
+  const gateway = gatewayOf(home, state, { env, clock, say });
   const left = await leaveFleet(home, state, {
     clock,
     say,

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
+import { program } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol/ports';
 import { command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
@@ -95,8 +96,9 @@ async function up(plan: FleetPlan, { env, stdout, stderr, print }: UpIn): Promis
   const isSeen = seen !== undefined && seen.state !== 'failed';
   if (seen && !isSeen) warn(`\nthe fleet runs without Prometheus, which ${seen.reason}`);
   const isDefaultDir = join(plan.root, '.fleet') === plan.dir;
-  const cli = join(import.meta.dirname, '../main.ts');
-  const tokenCommand = [process.execPath, cli, 'token', '--dir', plan.keysDir].map(quote).join(' ');
+  const tokenCommand = [process.execPath, program('fleet'), 'token', '--dir', plan.keysDir]
+    .map(quote)
+    .join(' ');
   stdout.write(
     renderWelcome({
       addresses: [...addresses, ...(isSeen ? [planPrometheus(plan)] : [])],

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { command, type Values } from '../command-line/command.ts';
-import { repositoryRoot } from '../command-line/option-values.ts';
 import { keysTokenUsage, operatorTokenUsage } from '../command-specs/keys.ts';
+import { currentFolder } from '../folder/fleet-folder.ts';
 import { readOperatorToken } from '../keys/layout.ts';
 
 const tokenCommand = (usage: typeof operatorTokenUsage) =>
@@ -19,4 +19,4 @@ export const commands = [tokenCommand(operatorTokenUsage), tokenCommand(keysToke
 
 /** `--dir`, else FLEET_KEYS_DIR, else `.fleet/keys`. */
 export const folderOf = (values: Values<typeof operatorTokenUsage.options>, env: NodeJS.ProcessEnv): string =>
-  values.dir ?? env.FLEET_KEYS_DIR ?? join(repositoryRoot(), '.fleet/keys');
+  values.dir ?? env.FLEET_KEYS_DIR ?? join(currentFolder().dir, 'keys');

@@ -1,11 +1,13 @@
 import { join, resolve } from 'node:path';
+import { program } from '@hermes-fleet/installation';
 import { definedFields, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import { type Answer, BacktestRefusal, BacktestReport } from '@hermes-fleet/protocol/api';
 import { z } from 'zod';
 import { command, type Values } from '../command-line/command.ts';
 import { readableReason } from '../command-line/field-errors.ts';
-import { repositoryRoot, UsageError } from '../command-line/option-values.ts';
+import { UsageError } from '../command-line/option-values.ts';
 import { traderBacktestUsage } from '../command-specs/trader-books.ts';
+import { currentFolder } from '../folder/fleet-folder.ts';
 import { type EntryPoint, readReport } from '../local/entry-point.ts';
 import { nodeOptions } from '../local/plan.ts';
 import { renderBacktest, renderComparison } from '../trader/render-backtest.ts';
@@ -29,11 +31,9 @@ export const commands = [backtestCommand];
 
 /** The backtest's own entry point, which reads no configuration of a fleet. */
 function entryPointOf(env: NodeJS.ProcessEnv): EntryPoint {
-  const root = repositoryRoot();
-  const main = join(root, 'services/trader/src/backtest/main.ts');
   // A history of bars outlives young collections: a large young generation copies it less often.
   const options = nodeOptions('--max-semi-space-size=32', env.NODE_OPTIONS);
-  return { command: [main], cwd: root, env: { ...env, NODE_OPTIONS: options } };
+  return { command: [program('backtest')], cwd: process.cwd(), env: { ...env, NODE_OPTIONS: options } };
 }
 
 /** Throws UsageError for a request or a file that the backtest refuses, and INTERNAL where it fails. */
@@ -93,7 +93,7 @@ function requestOf(values: BacktestValues): JsonObject {
   return definedFields({
     csv: csv && resolve(csv),
     synthetic: synthetic ? walk : undefined,
-    config: resolve(values.config ?? join(repositoryRoot(), 'deploy/trader/trader.yaml')),
+    config: resolve(values.config ?? join(currentFolder().home, 'trader/trader.yaml')),
     concern,
     strategies: strategiesOf(values),
     compare: values.compare ?? false,

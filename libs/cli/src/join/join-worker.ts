@@ -24,7 +24,6 @@ const SEEN_MS = 60_000;
 const SEEN_EVERY_MS = 250;
 
 export interface JoinOptions {
-  readonly root: string;
   readonly env: NodeJS.ProcessEnv;
   readonly clock: Clock;
   /** Is called with what has been done. */
@@ -32,10 +31,10 @@ export interface JoinOptions {
 }
 
 /** The entry point of the worker's gateway. */
-export const gatewayOf = (home: WorkerHome, state: WorkerState, { root, env }: JoinOptions) => ({
-  command: commandOf(root, state.name),
-  env: workerEnv(home, state, root, env),
-  cwd: root,
+export const gatewayOf = (home: WorkerHome, state: WorkerState, { env }: JoinOptions) => ({
+  command: commandOf(state.name),
+  env: workerEnv(home, state, env),
+  cwd: home.dir,
 });
 
 /**

@@ -1,15 +1,16 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { isLoopback, matchesName } from '@hermes-fleet/fleet-config';
 import type { Read } from '@hermes-fleet/net/api';
 import { FleetError, negotiate, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
 import { JOINING } from '@hermes-fleet/protocol/api';
 import { fleetApi, serviceAt } from '../client/api.ts';
 import type { Values } from '../command-line/command.ts';
-import { httpUrl, repositoryRoot, UsageError } from '../command-line/option-values.ts';
+import { httpUrl, UsageError } from '../command-line/option-values.ts';
 import type { joinUsage } from '../command-specs/workers.ts';
+import { findFolder } from '../folder/fleet-folder.ts';
 import { tokenHash } from '../keys/init.ts';
 import { PROFILE_NAME, type WorkerState } from './worker-home.ts';
 
@@ -33,7 +34,8 @@ export interface PlannedWorker {
 }
 
 /** The folder of a worker without `--dir`. */
-export const defaultFolder = (name: string): string => join(repositoryRoot(), '.fleet', 'workers', name);
+export const defaultFolder = (name: string): string =>
+  join(findFolder(process.env, process.cwd())?.dir ?? resolve('.fleet'), 'workers', name);
 
 /**
  * The base URL of an orchestrator, without `/jsonrpc`. Throws UsageError for one that is no HTTP address, and for `http` to

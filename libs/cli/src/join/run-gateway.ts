@@ -44,7 +44,7 @@ export async function runGateway(
       `port ${gateway.port} is in use by another process: stop it, and join again`,
     );
   let here: ReturnType<typeof startHere> | undefined;
-  const { state, reason } = await ensureRunning({ plan: { root: cwd, runDir }, clock }, gateway, () => {
+  const { state, reason } = await ensureRunning({ plan: { runDir }, clock }, gateway, () => {
     if (!foreground)
       return startProcess(runDir, gateway, { file: process.execPath, args: command, env, cwd });
     here = startHere(home, { command, env, cwd });

@@ -138,7 +138,6 @@ export const workerVariables = ({ name, orchestrator }: Pick<WorkerState, 'name'
 export function workerEnv(
   home: WorkerHome,
   { workspaceDir }: Pick<WorkerState, 'workspaceDir'>,
-  root: string,
   env: NodeJS.ProcessEnv,
 ): NodeJS.ProcessEnv {
   const inherited = Object.entries(env).filter(
@@ -148,7 +147,6 @@ export function workerEnv(
     NODE_COMPILE_CACHE: home.cacheDir,
     ...Object.fromEntries(inherited),
     NODE_OPTIONS: nodeOptions('--max-semi-space-size=32', env.NODE_OPTIONS),
-    HERMES_APP: root,
     HERMES_HOME: home.dir,
     HERMES_KEYS_DIR: home.keysDir,
     HERMES_STATE_DIR: home.stateDir,

@@ -1,11 +1,12 @@
 import { cpSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { asset } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { isMap, parseDocument } from 'yaml';
 import { type WorkerHome, type WorkerState, workerVariables } from './worker-home.ts';
 
 /** The profile of a worker without `--profile-dir`. */
-const TEMPLATE = join(import.meta.dirname, 'template');
+const TEMPLATE = asset('worker-profile');
 /** What a profile folder has beside `fleet.yaml`; the folder `agents` has sub-agents. */
 const FILES = ['config.yaml', 'IDENTITY.md', 'agents'];
 

@@ -1,5 +1,7 @@
 import { join, resolve } from 'node:path';
+import { program } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
+import { folderAt } from '../folder/fleet-folder.ts';
 import { CONSOLE, PROFILES, TRADER } from '../keys/layout.ts';
 
 /** Default ports (docs/operations.md#ports). */
@@ -14,7 +16,7 @@ const PORTS: Readonly<Record<string, number>> = {
 const NATS_PORT = 4222;
 
 export interface PlanOptions {
-  /** The repository's root. */
+  /** A fleet folder, or a checkout. */
   readonly root: string;
   /** Folder for everything that the fleet writes; `<root>/.fleet` by default. */
   readonly dir?: string;
@@ -42,6 +44,8 @@ export interface PlannedMember extends PlannedProcess {
 /** The layout of a fleet of plain processes: ports, URLs, files and folders. */
 export interface FleetPlan {
   readonly root: string;
+  /** The folder with the configuration. */
+  readonly home: string;
   readonly dir: string;
   readonly portOffset: number;
   readonly keysDir: string;
@@ -60,8 +64,8 @@ export interface FleetPlan {
 
 /** Plans a fleet of plain processes. Throws CONFIG_INVALID when the offset moves a port out of range. */
 export function planFleet(options: PlanOptions): FleetPlan {
-  const root = resolve(options.root);
-  const dir = resolve(options.dir ?? join(root, '.fleet'));
+  const { root, home, ...folder } = folderAt(options.root);
+  const dir = resolve(options.dir ?? folder.dir);
   const portOffset = options.portOffset ?? 0;
   const at = (port: number): number => port + portOffset;
   const highest = at(Math.max(...Object.values(PORTS)));
@@ -94,6 +98,7 @@ export function planFleet(options: PlanOptions): FleetPlan {
   };
   return {
     root,
+    home,
     dir,
     portOffset,
     keysDir: join(dir, 'keys'),
@@ -110,11 +115,8 @@ export function planFleet(options: PlanOptions): FleetPlan {
 }
 
 /** The entry point of a service, with the argument that names its profile. */
-export function commandOf(root: string, name: string): readonly string[] {
-  return name === TRADER || name === CONSOLE
-    ? [join(root, 'services', name, 'src/main.ts')]
-    : [join(root, 'services/profile/src/main.ts'), '--profile', name];
-}
+export const commandOf = (name: string): readonly string[] =>
+  name === TRADER || name === CONSOLE ? [program(name)] : [program('profile'), '--profile', name];
 
 /** Environment variables that a service and its YAML files read. */
 export function memberEnv(
@@ -122,8 +124,7 @@ export function memberEnv(
   member: PlannedMember,
 ): Record<string, string> & { readonly NODE_OPTIONS: string } {
   return {
-    HERMES_APP: plan.root,
-    HERMES_HOME: join(plan.root, 'deploy'),
+    HERMES_HOME: plan.home,
     HERMES_KEYS_DIR: join(plan.keysDir, member.name),
     HERMES_STATE_DIR: member.stateDir,
     ...(member.workspaceDir === undefined ? {} : { HERMES_WORKSPACE_DIR: member.workspaceDir }),

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { asset } from '@hermes-fleet/installation';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type Stopped, stopProcess } from './down.ts';
 import { findProgram } from './nats-server.ts';
@@ -45,7 +46,7 @@ function configurationOf(plan: FleetPlan, { port }: PlannedProcess): string {
   return JSON.stringify(
     {
       global: { scrape_interval: '5s', evaluation_interval: '15s' },
-      rule_files: [join(plan.root, 'deploy/prometheus/rules/*.rules.yml')],
+      rule_files: [join(asset('prometheus-rules'), '*.rules.yml')],
       scrape_configs: [
         { job_name: 'fleet', honor_labels: true, static_configs: targets },
         { job_name: NAME, static_configs: [{ targets: [`127.0.0.1:${port}`] }] },

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { repositoryRoot } from '../command-line/option-values.ts';
 import { portOwner } from './start.ts';
 
 test('who has a port is its program, pid and folder, while it has it', async (t) => {
@@ -10,10 +9,7 @@ test('who has a port is its program, pid and folder, while it has it', async (t)
   t.after(() => server.close());
   const address = server.address();
   assert.ok(typeof address === 'object' && address);
-  assert.equal(
-    await portOwner(repositoryRoot(), address.port),
-    `node (pid ${process.pid}) in ${process.cwd()}`,
-  );
+  assert.equal(await portOwner(address.port), `node (pid ${process.pid}) in ${process.cwd()}`);
   await new Promise((resolve) => server.close(resolve));
-  assert.equal(await portOwner(repositoryRoot(), address.port), 'another program');
+  assert.equal(await portOwner(address.port), 'another program');
 });

@@ -9,7 +9,8 @@ import {
   renameSync,
   statSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
+import { asset } from '@hermes-fleet/installation';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { isAlive, recordProcess, runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedProcess } from './plan.ts';
@@ -99,7 +100,7 @@ export async function ensureRunning(
     clock,
     readyMs = READY_MS,
   }: {
-    readonly plan: Pick<FleetPlan, 'root' | 'runDir'>;
+    readonly plan: Pick<FleetPlan, 'runDir'>;
     readonly clock: Clock;
     readonly readyMs?: number | undefined;
   },
@@ -109,7 +110,7 @@ export async function ensureRunning(
   const { name, url } = planned;
   const running = runningProcess(plan.runDir, name);
   if (running === undefined && (await isTaken(planned.port, clock))) {
-    const owner = await portOwner(plan.root, planned.port);
+    const owner = await portOwner(planned.port);
     const reason = `cannot start: port ${planned.port} is in use by ${owner}; stop it, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
     return { name, url, state: 'failed', reason };
   }
@@ -138,8 +139,8 @@ const LOOK_MS = 5_000;
  * Who has a TCP port of this machine, to follow the words "in use by": a container with its checkout, or a program with its
  * pid and folder. "another program" where the machine does not show it within 5 s.
  */
-export function portOwner(root: string, port: number): Promise<string> {
-  const script = join(root, 'deploy/port-owner.sh');
+export function portOwner(port: number): Promise<string> {
+  const script = asset('port-owner.sh');
   return new Promise((resolve) => {
     execFile('sh', [script, String(port)], { timeout: LOOK_MS }, (_, stdout) =>
       resolve(stdout.trim() || 'another program'),

@@ -79,9 +79,9 @@ function startMember(options: UpOptions, member: PlannedMember): Started {
   const { plan, entryPoint } = options;
   return startProcess(plan.runDir, member, {
     file: process.execPath,
-    args: entryPoint === undefined ? commandOf(plan.root, member.name) : [entryPoint],
+    args: entryPoint === undefined ? commandOf(member.name) : [entryPoint],
     env: serviceEnv(plan, member, options.env),
-    cwd: plan.root,
+    cwd: plan.home,
   });
 }
 

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { asset } from '@hermes-fleet/installation';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { quote } from '../command-line/option-values.ts';
 
 /** The first request that a new user sends. `up` prints a command that sends it; the demo sends it under ids of its own. */
-const TEMPLATE = new URL('../../../../deploy/first-flight.json', import.meta.url);
+const TEMPLATE = asset('first-flight.json');
 const PLACEHOLDER = 'first-flight';
 
 /**

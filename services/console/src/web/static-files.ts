@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { extname, join } from 'node:path';
+import { asset } from '@hermes-fleet/installation';
 import { CONSOLE_STATES, TASK_EVENTS } from '@hermes-fleet/protocol';
 
 /** One file that the console serves, as it is sent. */
@@ -38,7 +38,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** The files of packages that the page loads. index.html pins the integrity of each. */
-const VENDOR: readonly { readonly package: string; readonly file: string }[] = [
+export const VENDOR: readonly { readonly package: string; readonly file: string }[] = [
   { package: 'preact', file: 'dist/preact.mjs' },
   { package: 'preact', file: 'hooks/dist/hooks.mjs' },
   { package: 'htm', file: 'dist/htm.mjs' },
@@ -56,7 +56,7 @@ const LIFECYCLE = Object.entries({ CONSOLE_STATES, TASK_EVENTS })
  * megabyte, and nothing else on the disk can be asked for.
  */
 export function readStaticFiles(): readonly StaticFile[] {
-  const root = import.meta.dirname;
+  const root = asset('console-page');
   const own = globSync('assets/**/*.{js,css,svg}', { cwd: root })
     .sort()
     .map((file) => staticFile(`/${file}`, readFileSync(join(root, file)), false));
@@ -70,7 +70,7 @@ export function readStaticFiles(): readonly StaticFile[] {
 
 function readVendorFiles(): StaticFile[] {
   return VENDOR.map(({ package: name, file }) => {
-    const folder = packageFolder(name);
+    const folder = join(asset('vendor'), name);
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string };
     const path = `/vendor/${name}@${version}/${file}`;
     return staticFile(path, resolveImports(readFileSync(join(folder, file))), true);
@@ -86,16 +86,6 @@ function resolveImports(body: Buffer): Buffer {
   return text.includes('from"preact"')
     ? Buffer.from(text.replaceAll('from"preact"', 'from"../../dist/preact.mjs"'))
     : body;
-}
-
-/** The folder of an installed package, also of one whose `exports` hide its package.json. */
-function packageFolder(name: string): string {
-  const folders = createRequire(import.meta.url).resolve.paths(name) ?? [];
-  for (const folder of folders) {
-    const found = globSync(`${name}/package.json`, { cwd: folder });
-    if (found.length > 0) return join(folder, name);
-  }
-  throw new Error(`the package ${name} is not installed: run npm ci`);
 }
 
 function staticFile(path: string, body: Buffer, immutable: boolean, extension = extname(path)): StaticFile {

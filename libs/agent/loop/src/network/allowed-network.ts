@@ -2,6 +2,7 @@ import { chmod, copyFile, mkdir, open, rm } from 'node:fs/promises';
 import { STATUS_CODES } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { asset } from '@hermes-fleet/installation';
 import type { Resolve } from '@hermes-fleet/net';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { PROXY_PLACES, type ProxiedCommand } from '@hermes-fleet/workspace';
@@ -68,7 +69,7 @@ async function openAllowedNetwork(
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { mode: 0o700 });
   const relay = join(folder, 'relay.cjs');
-  await copyFile(join(import.meta.dirname, 'relay.cjs'), relay);
+  await copyFile(asset('network-relay.cjs'), relay);
   await chmod(relay, 0o644);
   // The path of a socket has a short limit, and that of the folder has none.
   const handle = await open(folder, 'r');

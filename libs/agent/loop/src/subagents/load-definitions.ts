@@ -1,10 +1,11 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { asset } from '@hermes-fleet/installation';
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 import { hasCode } from '@hermes-fleet/workspace';
 import { readDefinition, type SubagentDefinition } from './definition.ts';
 
-const BUILT_IN = join(import.meta.dirname, 'builtin');
+const BUILT_IN = asset('subagents');
 const MAX_FILES = 50;
 const MAX_BYTES = 64 * 1024;
 

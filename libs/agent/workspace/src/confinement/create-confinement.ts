@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
+import { readByCommands } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type NextGroup, openCommandGroups } from '../limits/command-groups.ts';
@@ -233,7 +234,7 @@ async function realRepository(path: string): Promise<string> {
 
 /** Includes the running Node and the packages beside it, because MCP servers start as `node …/server.js`. */
 async function readablePaths(configured: readonly string[]): Promise<string[]> {
-  const own = [dirname(process.execPath), resolve(import.meta.dirname, '../../../../../node_modules')];
+  const own = [dirname(process.execPath), readByCommands()];
   const found = [...own, ...configured].filter((path) => existsSync(path));
   const real = await Promise.all(found.map((path) => realpath(path)));
   return [...new Set([...found, ...real])].filter((path) => !path.startsWith('/usr/'));

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { program } from '@hermes-fleet/installation';
 import { type Clock, raceSignal } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 
@@ -19,7 +20,7 @@ export async function toMarkdown(
   }: { readonly signal: AbortSignal; readonly clock: Clock; readonly timeoutMs?: number },
 ): Promise<string | undefined> {
   signal.throwIfAborted();
-  const worker = new Worker(new URL('./markdown-worker.ts', import.meta.url), {
+  const worker = new Worker(program('markdown-worker'), {
     workerData: page,
     resourceLimits: LIMITS,
     env: {},

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { asset } from '@hermes-fleet/installation';
 
 /** The file with the filter for an architecture; `generate.ts` writes it. */
-export const filterFile = (arch: string): string => join(import.meta.dirname, `filter-${arch}.bpf`);
+export const filterFile = (arch: string): string => join(asset('seccomp'), `filter-${arch}.bpf`);
 
 /** The system-call filter of confined commands on this machine, or why there is none. */
 export type SystemCallFilter = { readonly file: string } | { readonly missing: string };

@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { checkout } from '@hermes-fleet/installation';
+import { UsageError } from '../command-line/option-values.ts';
+
+/** Where a fleet is: a fleet folder, or a checkout of the repository. */
+export interface FleetFolder {
+  readonly root: string;
+  /** The folder with the configuration: `profiles/`, `trader/`, `console/`. HERMES_HOME of the services. */
+  readonly home: string;
+  /** Everything that the fleet writes: state, keys, logs, pid files. */
+  readonly dir: string;
+}
+
+const PROFILES = 'profiles';
+
+/** The configuration in a folder: in `deploy/` of a checkout, else in the folder itself; undefined without profiles. */
+const homeIn = (root: string): string | undefined =>
+  [join(root, 'deploy'), root].find((home) => existsSync(join(home, PROFILES)));
+
+/** The fleet of a folder that is known to be one. */
+export const folderAt = (root: string): FleetFolder => ({
+  root: resolve(root),
+  home: homeIn(resolve(root)) ?? resolve(root),
+  dir: join(resolve(root), '.fleet'),
+});
+
+/**
+ * Finds the fleet that a command is about: FLEET_FOLDER, else the nearest folder upwards from `cwd` that has profiles, as git
+ * finds its repository, else the checkout that the program runs from. Undefined where there is none. Throws UsageError for a
+ * FLEET_FOLDER without profiles.
+ */
+export function findFolder(env: NodeJS.ProcessEnv, cwd: string): FleetFolder | undefined {
+  const named = env.FLEET_FOLDER;
+  if (named !== undefined && named !== '') {
+    if (homeIn(resolve(cwd, named))) return folderAt(resolve(cwd, named));
+    throw new UsageError(`FLEET_FOLDER=${named} is no fleet folder: it has no profiles/`);
+  }
+  for (let at = resolve(cwd); ; at = dirname(at)) {
+    if (homeIn(at)) return folderAt(at);
+    if (dirname(at) === at) break;
+  }
+  const own = checkout();
+  return own === undefined ? undefined : folderAt(own);
+}
+
+/** The fleet of this process's environment and working folder. Throws UsageError. */
+export function currentFolder(): FleetFolder {
+  const found = findFolder(process.env, process.cwd());
+  if (found) return found;
+  throw new UsageError(
+    `${process.cwd()} is in no fleet folder: go to one, name it with FLEET_FOLDER, or make one with fleet init`,
+  );
+}
