@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { checkout } from '@hermes-fleet/installation';
-import { UsageError } from '../command-line/option-values.ts';
+import { FleetError } from '@hermes-fleet/protocol';
 
 /** Where a fleet is: a fleet folder, or a checkout of the repository. */
 export interface FleetFolder {
@@ -27,14 +27,14 @@ export const folderAt = (root: string): FleetFolder => ({
 
 /**
  * Finds the fleet that a command is about: FLEET_FOLDER, else the nearest folder upwards from `cwd` that has profiles, as git
- * finds its repository, else the checkout that the program runs from. Undefined where there is none. Throws UsageError for a
+ * finds its repository, else the checkout that the program runs from. Undefined where there is none. Throws CONFIG_INVALID for a
  * FLEET_FOLDER without profiles.
  */
 export function findFolder(env: NodeJS.ProcessEnv, cwd: string): FleetFolder | undefined {
   const named = env.FLEET_FOLDER;
   if (named !== undefined && named !== '') {
     if (homeIn(resolve(cwd, named))) return folderAt(resolve(cwd, named));
-    throw new UsageError(`FLEET_FOLDER=${named} is no fleet folder: it has no profiles/`);
+    throw new FleetError('CONFIG_INVALID', `FLEET_FOLDER=${named} is no fleet folder: it has no profiles/`);
   }
   for (let at = resolve(cwd); ; at = dirname(at)) {
     if (homeIn(at)) return folderAt(at);
@@ -44,11 +44,12 @@ export function findFolder(env: NodeJS.ProcessEnv, cwd: string): FleetFolder | u
   return own === undefined ? undefined : folderAt(own);
 }
 
-/** The fleet of this process's environment and working folder. Throws UsageError. */
+/** The fleet of this process's environment and working folder. Throws CONFIG_INVALID. */
 export function currentFolder(): FleetFolder {
   const found = findFolder(process.env, process.cwd());
   if (found) return found;
-  throw new UsageError(
+  throw new FleetError(
+    'CONFIG_INVALID',
     `${process.cwd()} is in no fleet folder: go to one, name it with FLEET_FOLDER, or make one with fleet init`,
   );
 }
