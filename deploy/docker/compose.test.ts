@@ -32,10 +32,18 @@ interface Service {
   configs?: { source: string; target?: string }[];
   volumes?: { type: string; source: string; target: string; read_only?: boolean }[];
   logging?: { driver: string };
+  extra_hosts?: string[];
 }
 const services: Record<string, Service> = skip ? {} : JSON.parse(compose.stdout).services;
 const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
 const MEMBERS = [...PROFILES, 'trader'];
+const CAPABILITIES: Readonly<Record<string, string[]>> = {
+  ...Object.fromEntries(PROFILES.map((name) => [name, ['SETUID', 'SETGID', 'KILL']])),
+  // It gives new volumes to their readers, and becomes uid 1000; it reaches no network.
+  keys: ['CHOWN', 'SETUID', 'SETGID'],
+  // It reads and restores files of many owners, and reaches no network.
+  backup: ['DAC_OVERRIDE', 'CHOWN', 'FOWNER'],
+};
 /** Bounds SysV shared memory, semaphores and queues of messages. */
 const SYSV = {
   'kernel.msgmnb': '16384',
@@ -66,10 +74,7 @@ test('every container is hardened and bounded', { skip }, () => {
     assert.deepEqual(service.security_opt, ['no-new-privileges:true'], name);
     assert.ok(service.mem_limit && service.pids_limit, name);
     assert.equal(service.logging?.driver, 'json-file', name);
-    const added = PROFILES.includes(name) ? ['SETUID', 'SETGID', 'KILL'] : [];
-    // It reads and restores files of many owners, and reaches no network.
-    const ofBackup = ['DAC_OVERRIDE', 'CHOWN', 'FOWNER'];
-    assert.deepEqual(service.cap_add ?? [], name === 'backup' ? ofBackup : added, name);
+    assert.deepEqual(service.cap_add ?? [], CAPABILITIES[name] ?? [], name);
     if (PROFILES.includes(name)) assert.deepEqual(service.sysctls, SYSV, name);
     for (const port of service.ports ?? []) assert.equal(port.host_ip, '127.0.0.1', name);
   }
@@ -102,7 +107,7 @@ test('only the jobs that make keys and back them up mount the keys of another se
   assert.deepEqual(readers.get('keys-operator')?.toSorted(), ['backup', 'events', 'keys']);
   assert.deepEqual(services.events?.profiles, ['events']);
   assert.deepEqual(services.backup?.profiles, ['backup']);
-  assert.equal(services.backup?.network_mode, 'none');
+  assert.deepEqual([services.keys?.network_mode, services.backup?.network_mode], ['none', 'none']);
   assert.ok([...MEMBERS, 'console'].every((name) => readers.get(`keys-${name}`)?.includes(name)));
 });
 
@@ -133,6 +138,15 @@ test('what commands reach on the monitoring network, they can only read', { skip
   assert.equal(grafana.GF_AUTH_ANONYMOUS_ORG_ROLE, 'Viewer');
   assert.equal(grafana.GF_AUTH_DISABLE_LOGIN_FORM, 'true');
   assert.equal(grafana.GF_AUTH_BASIC_ENABLED, 'false');
+});
+
+test('profiles reach a model server of this machine by name, on Linux too', { skip }, () => {
+  for (const [name, service] of Object.entries(services))
+    assert.deepEqual(
+      service.extra_hosts,
+      PROFILES.includes(name) ? ['host.docker.internal=host-gateway'] : undefined,
+      name,
+    );
 });
 
 test('the trader and the console start as uid 1000 and have no workspace', { skip }, () => {

@@ -164,7 +164,7 @@ export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
     await docker(['compose', 'up', ...options, '--detach', '--wait'], UP_MS);
   };
   const withKeys = (script: string): Promise<string> =>
-    compose('run', '--rm', '--no-deps', '-T', '--entrypoint', 'sh', 'keys', '-c', script);
+    compose(...'run --rm --no-deps -T --user 1000:1000 --entrypoint sh keys -c'.split(' '), script);
   const helper = (name: string, script: string, ...options: string[]): string[] => [
     ...['run', '--rm', '--init', '--name', `${project.name}-${name}`, '--user', '1000:1000'],
     ...['--volume', `${ROOT}/test/support/containers/${script}:/app/${script}:ro`, ...options],

@@ -4,7 +4,14 @@ import { type AgentConfig, fallbackConfigs } from '../../config/config-yaml.ts';
 import { createModelWindow, type ModelWindow } from '../../config/model-window.ts';
 import type { ModelCallEnd, ModelCalls } from '../call/model-calls.ts';
 import { learnWindow } from './ask-window.ts';
-import { answered, isServerError, type ProbedModel, probeModel, refusesCalls } from './probe-model.ts';
+import {
+  answered,
+  isServerError,
+  type ProbedModel,
+  probeModel,
+  refusesCalls,
+  unreachable,
+} from './probe-model.ts';
 
 export interface ModelMonitor extends ModelWatch {
   readonly calls: ModelCalls;
@@ -193,7 +200,10 @@ class Monitor implements ModelMonitor {
     this.#successes = 0;
     this.#failures += 1;
     if (end.kind === 'refused') this.#hold();
-    this.#record(end.kind === 'refused' ? answered(end.status) : UNREACHABLE, false);
+    this.#record(
+      end.kind === 'refused' ? answered(end.status) : unreachable(this.#probed, ' for a call'),
+      false,
+    );
     this.#schedule();
   }
 
@@ -248,8 +258,6 @@ class Monitor implements ModelMonitor {
     }
   }
 }
-
-const UNREACHABLE: MeasuredModel = { state: 'error', detail: 'its provider could not be reached for a call' };
 
 /**
  * Measures the model of config.yaml and its fallbacks (docs/agent.md#fallback-models), which `others` are: healthy while any

@@ -57,6 +57,33 @@ describe('a probe of a model', () => {
     assert.deepEqual(found, { state: 'error', detail: 'its provider could not be reached (ECONNREFUSED)' });
   });
 
+  it('says in a container where this machine is, if the address is the container itself', async (t) => {
+    const provider = await startProvider(t);
+    await provider.stop();
+    const inContainer = {
+      read: (name: string) => (name === 'HERMES_MACHINE_HOST' ? 'machine.test' : undefined),
+    };
+    const hintAt = (baseUrl: string) => {
+      const config = AgentConfigSchema.parse({ model: 'openai-compatible/m', base_url: baseUrl });
+      return probedModel(config, inContainer)?.unreachableHint;
+    };
+    const itself = /^its address is that of the container itself; .* name machine\.test in base_url$/;
+    for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '[::1]'])
+      assert.match(hintAt(`http://${host}:8000/v1`) ?? '', itself, host);
+    assert.match(
+      hintAt('http://machine.test:8000/v1') ?? '',
+      /must listen on an address that containers reach$/,
+    );
+    assert.equal(hintAt('https://models.test/v1'), undefined);
+
+    const config = AgentConfigSchema.parse({ model: 'openai-compatible/m', base_url: `${provider.url}/v1` });
+    const { detail } = await probeModel(probedModel(config, inContainer) ?? assert.fail(), 300);
+    assert.match(
+      detail,
+      /^its provider could not be reached \(ECONNREFUSED\): its address is that of the container/,
+    );
+  });
+
   it('asks the API of Anthropic for one model, with its key and version', async (t) => {
     const provider = await startProvider(t);
     const config = { model: 'claude-haiku-4-5', base_url: provider.url, api_key_env: 'KEY' };

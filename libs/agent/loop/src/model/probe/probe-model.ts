@@ -17,6 +17,8 @@ export interface ProbedModel {
   readonly listUrl: string;
   readonly callUrl: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The reason, in a container, for which a server of the machine may not be reached at this address. */
+  readonly unreachableHint?: string | undefined;
 }
 
 /** The provider of the configured model; undefined for `offline/runbook` and another package, whose API is not known. */
@@ -28,7 +30,8 @@ export function probedModel(config: AgentConfig, env: ReadableEnv): ProbedModel 
   if (provider === 'anthropic') {
     const api = `${anthropicAddress(baseUrl ?? env.read('ANTHROPIC_BASE_URL') ?? ANTHROPIC)}/v1`;
     const headers = { 'x-api-key': key ?? '', 'anthropic-version': ANTHROPIC_VERSION, ...config.headers };
-    return { provider, name, api, listUrl: `${api}/models?limit=1`, callUrl: `${api}/messages`, headers };
+    const urls = { listUrl: `${api}/models?limit=1`, callUrl: `${api}/messages` };
+    return { provider, name, api, ...urls, headers, unreachableHint: hintFor(api, env) };
   }
   if (baseUrl === undefined) return undefined;
   const api = baseUrl.replace(/\/+$/, '');
@@ -39,7 +42,20 @@ export function probedModel(config: AgentConfig, env: ReadableEnv): ProbedModel 
     listUrl: `${api}/models`,
     callUrl: `${api}/chat/completions`,
     headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...config.headers },
+    unreachableHint: hintFor(api, env),
   };
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** HERMES_MACHINE_HOST is the name of the machine in a container (docs/configuration.md#model-servers). */
+function hintFor(api: string, env: ReadableEnv): string | undefined {
+  const machine = env.read('HERMES_MACHINE_HOST');
+  if (machine === undefined || machine === '') return undefined;
+  const { hostname } = new URL(api);
+  if (LOOPBACK.test(hostname))
+    return `its address is that of the container itself; if the server runs on this machine, name ${machine} in base_url`;
+  return hostname === machine ? 'the server must listen on an address that containers reach' : undefined;
 }
 
 /**
@@ -68,7 +84,7 @@ export async function probeModel(
   } catch (error) {
     ending?.throwIfAborted();
     if (timeout.aborted) return { state: 'timeout', detail: `no answer within ${timeoutMs / 1000} s` };
-    return unreachable(error);
+    return unreachable(model, codeOf(error));
   }
 }
 
@@ -92,11 +108,15 @@ export function answered(status: number): MeasuredModel {
   return { state: 'error', detail: `its provider answered ${status}${hint}${place}` };
 }
 
-/** Names the system's error code only: the text of the error may contain an address with a password. */
-function unreachable(error: unknown): MeasuredModel {
+export function unreachable({ unreachableHint }: ProbedModel, how: string): MeasuredModel {
+  const hint = unreachableHint === undefined ? '' : `: ${unreachableHint}`;
+  return { state: 'error', detail: `its provider could not be reached${how}${hint}` };
+}
+
+/** The system's error code only: the text of the error may contain an address with a password. */
+function codeOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
-  const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
-  return { state: 'error', detail: `its provider could not be reached${code}` };
+  return cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
 }
 
 /** A redirect is an answer, and is not followed. */
