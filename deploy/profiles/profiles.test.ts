@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DEFAULT_SERVICES, initKeys, memberEnv, PROFILES, planFleet, TRADER } from '@hermes-fleet/cli';
@@ -95,9 +94,8 @@ test('only the operator may decide through switch, and the trader may only annou
 });
 
 for (const profile of PROFILES) {
-  test(`${profile}: the agent configuration loads, and its MCP servers are installed`, () => {
+  test(`${profile}: the agent configuration loads, with the shipped MCP servers`, () => {
     const env = {
-      HERMES_APP: join(folder, '../..'),
       HERMES_WORKSPACE_DIR: '/workspace',
       A2A_HERMES_TOKEN_SWITCH_TO_TRADER: 'the-token-of-switch',
     };
@@ -109,18 +107,17 @@ for (const profile of PROFILES) {
     });
     assert.equal(value.model, 'offline/runbook');
     const { trader, ...own } = value.mcp.servers;
-    assert.deepEqual(Object.keys(own), ['filesystem', 'memory']);
     assert.deepEqual(
-      Object.values(own).map((server) => [server.scope, 'command' in server && server.args?.[1]]),
+      Object.entries(own).map(([name, server]) => [
+        name,
+        server.scope,
+        ...('command' in server ? [server.command, server.args] : []),
+      ]),
       [
-        ['task', `\${WORKSPACE}`],
-        ['profile', undefined],
+        ['filesystem', 'task', 'fleet-mcp-filesystem', [`\${WORKSPACE}`]],
+        ['memory', 'profile', 'fleet-mcp-memory', undefined],
       ],
     );
-    for (const server of Object.values(own)) {
-      assert.ok('command' in server && server.args?.[0]);
-      assert.ok(readFileSync(server.args[0], 'utf8').length > 0);
-    }
     const expected = {
       url: 'http://127.0.0.1:9223/mcp',
       headers: { Authorization: 'Bearer the-token-of-switch' },

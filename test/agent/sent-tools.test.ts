@@ -28,7 +28,7 @@ const Sent = z.looseObject({
 
 /** The MCP servers of a shipped profile, which all tasks share here. */
 function shippedServers(dir: string) {
-  const values: Record<string, string> = { HERMES_APP: ROOT, HERMES_WORKSPACE_DIR: dir, WORKSPACE: dir };
+  const values: Record<string, string> = { HERMES_WORKSPACE_DIR: dir, WORKSPACE: dir };
   const file = join(ROOT, 'deploy/profiles/neo/config.yaml');
   const env = { read: (name: string) => values[name] };
   const { servers } = loadYamlConfig({ file, schema: AgentConfigSchema, env }).value.mcp;

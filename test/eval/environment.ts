@@ -2,7 +2,6 @@ import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import {
@@ -19,12 +18,6 @@ import { type Confinement, createConfinement } from '@hermes-fleet/workspace';
 import { EXECUTORS } from '../../services/profile/src/executors.ts';
 import { openTestLedger } from '../support/ledger-run.ts';
 import type { EvalSettings } from './model.ts';
-
-const require = createRequire(import.meta.url);
-const MEMORY_SERVER = join(
-  dirname(require.resolve('@modelcontextprotocol/server-memory/package.json')),
-  'dist/index.js',
-);
 
 /** An agent with everything that it needs, in its own folder. */
 export async function openEnvironment(settings: EvalSettings) {
@@ -50,8 +43,7 @@ export async function openEnvironment(settings: EvalSettings) {
   });
   const servers = {
     notes: {
-      command: process.execPath,
-      args: [MEMORY_SERVER],
+      command: 'fleet-mcp-memory',
       env: { MEMORY_FILE_PATH: join(workspaceRoot, 'mcp/notes.jsonl') },
       scope: 'profile',
     },

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Fleet, PROFILES, ROOT, startFleet, until } from '../support/fleet.ts';
+import { type Fleet, PROFILES, startFleet, until } from '../support/fleet.ts';
 import { type LoneProfile, startProfile } from '../support/lone-profile.ts';
 import { seenPeers, untilSeen } from '../support/peers-view.ts';
 import { call, dispatch, message, type RpcReply, resultOf, runbook, type Target } from '../support/rpc.ts';
@@ -40,10 +39,7 @@ function startTank(t: TestContext, fleet: Fleet): Promise<LoneProfile> {
     config: {
       mcp: {
         servers: {
-          vault: {
-            command: 'node',
-            args: [join(ROOT, 'node_modules/@modelcontextprotocol/server-memory/dist/index.js')],
-          },
+          vault: { command: 'fleet-mcp-memory' },
         },
       },
     },

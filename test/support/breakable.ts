@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { program } from '@hermes-fleet/installation';
 import { type Fleet, until } from './fleet.ts';
 
 /** The name under which profiles have the server. */
@@ -16,10 +17,9 @@ const SERVER = [
 /** A config.yaml with one more MCP server, which the test can break. */
 export function withNotes(shipped: string): string {
   const workspace = '$' + '{HERMES_WORKSPACE_DIR:-.}';
-  const server = '$' + '{HERMES_APP:-.}/node_modules/@modelcontextprotocol/server-memory/dist/index.js';
   const notes = {
     command: 'node',
-    args: ['--input-type=module', '--eval', SERVER, `${workspace}/mcp/broken`, server],
+    args: ['--input-type=module', '--eval', SERVER, `${workspace}/mcp/broken`, program('mcp-memory')],
     env: { MEMORY_FILE_PATH: `${workspace}/mcp/notes.jsonl` },
     scope: 'profile',
   };

@@ -53,8 +53,7 @@ export function writeRoot(
     edit('fleet.yaml', (text) => without(fleetYaml?.(name, text) ?? text, absent));
     edit('config.yaml', (text) => {
       const shipped = without(text, [...absent, ...unwanted]);
-      // Confined servers see the repository itself, not this folder.
-      return (configYaml?.(name, shipped) ?? shipped).replaceAll(/\$\{HERMES_APP[^}]*\}/g, repository);
+      return configYaml?.(name, shipped) ?? shipped;
     });
   }
   return root;

@@ -23,7 +23,7 @@ type Servers = Record<string, Record<string, unknown>>;
 
 /** The MCP servers of a shipped profile, as its config.yaml has them. */
 function shipped(workspaceDir: string) {
-  const values: Readonly<Record<string, string>> = { HERMES_APP: ROOT, HERMES_WORKSPACE_DIR: workspaceDir };
+  const values: Readonly<Record<string, string>> = { HERMES_WORKSPACE_DIR: workspaceDir };
   const file = join(ROOT, 'deploy/profiles/neo/config.yaml');
   const env = { read: (name: string) => values[name] };
   return loadYamlConfig({ file, schema: AgentConfigSchema, env, isKept: isContextPlaceholder }).value.mcp
@@ -53,16 +53,7 @@ async function makeProfile(
     log: silentLog,
   });
   const found = servers?.(node, place.workspaceRoot) ?? shipped(place.workspaceRoot);
-  const config = AgentConfigSchema.parse({
-    mcp: {
-      servers: Object.fromEntries(
-        Object.entries(found).map(([name, server]) => [
-          name,
-          'command' in server ? { ...server, command: node } : server,
-        ]),
-      ),
-    },
-  });
+  const config = AgentConfigSchema.parse({ mcp: { servers: found } });
   const pool = await openMcp({ config: config.mcp, confinement, clock, log: silentLog });
   t.after(() => pool.close());
   const sources = [createMcpTools(pool, config, { clock: systemClock, log: silentLog }).source];
@@ -127,7 +118,9 @@ const processesWith = (text: string): string[] =>
     });
 
 for (const confine of ['bubblewrap', 'uid'] as const) {
-  const skip = cannotConfine(confine) || (confine === 'uid' && closedToOthers(FIXTURE));
+  const skip =
+    cannotConfine(confine) ||
+    (confine === 'uid' && (closedToOthers(FIXTURE) || closedToOthers(process.execPath)));
 
   test(`the shipped filesystem server reaches the tree of the task's own context, and nothing of another one (${confine})`, {
     skip,

@@ -139,6 +139,30 @@ test('the tree of a context stays a placeholder in MCP servers only, and folders
   );
 });
 
+test('a shipped MCP server that 0.2.0 named by a path is found, with a note where the path leads nowhere', (t) => {
+  const entry = (name: string, dir: string, args = '') =>
+    `    ${name}: { command: node, args: [${dir}/node_modules/@modelcontextprotocol/server-${name}/dist/index.js${args}] }`;
+  const own = `"\${HERMES_APP:-.}`;
+  const config = [
+    'mcp:',
+    '  servers:',
+    entry('filesystem', '/app', `, "\${WORKSPACE}"`),
+    entry('memory', own, '"'),
+  ];
+  const files = {
+    'fleet.yaml': 'fleet: { tier: haiku, server: { bind_port: 9220, auth_required: false } }',
+    'config.yaml': config.join('\n'),
+    'IDENTITY.md': '# Neo',
+  };
+  const { agent, notes } = read(t, files, {});
+  const { filesystem, memory } = agent.mcp.servers;
+  assert.partialDeepStrictEqual(filesystem, { command: 'fleet-mcp-filesystem', args: [`\${WORKSPACE}`] });
+  assert.partialDeepStrictEqual(memory, { command: 'node' }, 'the file is there');
+  assert.deepEqual(notes.slice(1), [
+    'config.yaml:3 mcp.servers.filesystem.args: /app/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js is not there, so the server of this release is used; write command: fleet-mcp-filesystem, and remove the path from args',
+  ]);
+});
+
 test('commands of a set-up keep their placeholders, which are variables of the shell', (t) => {
   const command = `echo \${SECRET} "\${NODE_ENV:-test}" $\${TMPDIR%/}`;
   for (const setup of [command, [command]]) {

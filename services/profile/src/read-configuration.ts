@@ -8,8 +8,9 @@ import {
 } from '@hermes-fleet/gateway/member';
 import { folder } from '@hermes-fleet/installation';
 import { type AgentConfig, checkSigningKey, configSchemaFor, isContextPlaceholder } from '@hermes-fleet/loop';
+import { replaceMissing } from '@hermes-fleet/mcp';
 import { type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protocol';
-import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
+import { loadYamlConfig, type SecretEnv, type YamlConfig } from '@hermes-fleet/service';
 import type { Environment } from './environment.ts';
 import { EXECUTORS } from './executors.ts';
 import { completeRepositories } from './shared-repositories.ts';
@@ -42,13 +43,14 @@ export function readConfiguration(
   );
   if (agent)
     problems.attempt(() => resolveSigningKey(agent.value.workspace.commit, environment.dir), agent.locate);
+  const replaced = agent ? replaceMissingServers(agent) : [];
   const takesRepositories =
     fleet?.value.fleet.response_handler === 'agent' && agent?.value.workspace.isolation === 'worktree';
   if (takesRepositories) completeRepositories(agent, environment, env, problems);
   const tier = fleet && agent && problems.attempt(() => tierOf(fleet.value, agent.value.model), fleet.locate);
   problems.add(unvalidatedProblems(file, env, agentTokenProblems));
   if (problems.found.length > 0 || !whole || !agent || tier === undefined) throw problems.error();
-  return { ...whole, agent: agent.value, tier, notes: [...whole.notes, ...agent.notes] };
+  return { ...whole, agent: agent.value, tier, notes: [...whole.notes, ...agent.notes, ...replaced] };
 }
 
 /** Makes the path of the signing key absolute, and tries the key. */
@@ -56,6 +58,18 @@ function resolveSigningKey(commit: AgentConfig['workspace']['commit'], dir: stri
   if (commit.signing_key_file === undefined) return;
   commit.signing_key_file = resolve(dir, commit.signing_key_file);
   checkSigningKey(commit.signing_key_file);
+}
+
+/** Returns a note for each MCP server that is replaced (docs/operations.md#upgrading). */
+function replaceMissingServers({ value, locate }: YamlConfig<AgentConfig>): string[] {
+  const { servers } = value.mcp;
+  return Object.entries(servers).flatMap(([name, before]) => {
+    const replacement = replaceMissing(before);
+    if (replacement === undefined) return [];
+    const { missing, server } = replacement;
+    servers[name] = server;
+    return `${locate(`mcp.servers.${name}.args`)}: ${missing} is not there, so the server of this release is used; write command: ${server.command}, and remove the path from args`;
+  });
 }
 
 /** The folders that config.yaml may name, as absolute paths: MCP servers start in other folders than the gateway. */

@@ -56,7 +56,9 @@ export const McpServerConfigSchema = z
       .string()
       .min(1)
       .optional()
-      .describe('a server that the gateway starts, with MCP over its standard input and output'),
+      .describe(
+        'a server that the gateway starts, with MCP over its standard input and output; `fleet-mcp-filesystem` and `fleet-mcp-memory` are [shipped](agent.md#mcp-servers)',
+      ),
     args: z.array(z.string()).optional().describe('its arguments'),
     env: z
       .record(z.string(), z.string())

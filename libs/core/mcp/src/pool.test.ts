@@ -1,25 +1,18 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { hasCode, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { fixture, longTimeout, now, openPool } from '../testing/harness.ts';
 
-const require = createRequire(import.meta.url);
-function npmServer(name: string): string {
-  return join(dirname(require.resolve(`@modelcontextprotocol/${name}/package.json`)), 'dist', 'index.js');
-}
-
-describe('servers from npm', { timeout: 120_000 }, () => {
+describe('shipped servers, by their names,', { timeout: 120_000 }, () => {
   it('are healthy and their tools can be called', async (t) => {
     const dir = tempDir(t);
     await writeFile(join(dir, 'note.txt'), 'follow the white rabbit');
     const pool = openPool(t, {
-      files: { command: process.execPath, args: [npmServer('server-filesystem'), dir], scope: 'profile' },
+      files: { command: 'fleet-mcp-filesystem', args: [dir], scope: 'profile' },
       memory: {
-        command: process.execPath,
-        args: [npmServer('server-memory')],
+        command: 'fleet-mcp-memory',
         env: { MEMORY_FILE_PATH: join(dir, 'memory.jsonl') },
         scope: 'profile',
       },

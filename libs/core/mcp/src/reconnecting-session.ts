@@ -6,6 +6,7 @@ import { deadline } from './deadline.ts';
 import { describeFailure, isSessionLost, ServerFailure } from './failure.ts';
 import { createHttpTransport } from './http-transport.ts';
 import type { ServerPlace, Supervise } from './server-process.ts';
+import { lineOf } from './shipped-servers.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 export interface SessionOptions {
@@ -142,7 +143,8 @@ export class Session {
   #transport(): ServerTransport {
     const { config, clock, log, environment, launch, supervise } = this.#options;
     if ('url' in config) return { kind: 'http', transport: createHttpTransport(config.url, config.headers) };
-    const line = launch(config.command, config.args ?? []);
+    const { command, args } = lineOf(config);
+    const line = launch(command, args);
     const env = serverEnvironment(environment, config.env);
     const transport = new StdioTransport({ line, supervise, env, cwd: config.cwd, clock, log });
     this.#processes.add(transport);
