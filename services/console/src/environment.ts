@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { revision } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 
 /** The name of the console, of its NATS user and of its key folder. */
@@ -30,7 +31,7 @@ export function readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv)
     host: env.BIND_HOST || '127.0.0.1',
     port: portIn(env.CONSOLE_PORT),
     logLevel: env.LOG_LEVEL ?? 'info',
-    revision: env.FLEET_REVISION,
+    revision: env.FLEET_REVISION || revision(),
   };
 }
 

@@ -8,5 +8,6 @@ export {
   type Program,
   program,
   readByCommands,
+  revision,
   version,
 } from './installation.ts';

@@ -47,6 +47,11 @@ export const folder = (): string => root;
 /** The checkout that the program runs from; undefined for the package. */
 export const checkout = (): string | undefined => (isPackage ? undefined : root);
 
+const manifest = (): { version: string; gitHead?: string } =>
+  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
 /** The version of the program. */
-export const version = (): string =>
-  String(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
+export const version = (): string => manifest().version;
+
+/** The commit that the package was built from; undefined for a checkout, which may differ from its commit. */
+export const revision = (): string | undefined => manifest().gitHead;

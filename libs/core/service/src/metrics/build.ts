@@ -3,7 +3,7 @@ import type { ProcessMetrics } from './metrics.ts';
 /** The version and the revision of the code that a process runs. */
 export interface Build {
   readonly version: string;
-  /** The revision of the sources, as `FLEET_REVISION` has it; undefined where nobody has said it. */
+  /** The revision of the sources, as `FLEET_REVISION` or the package has it; undefined where neither has. */
   readonly revision: string | undefined;
 }
 

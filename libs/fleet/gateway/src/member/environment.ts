@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { revision } from '@hermes-fleet/installation';
 import manifest from '../../package.json' with { type: 'json' };
 
 /** The version of this build; all packages share it. */
@@ -42,6 +43,6 @@ export function readMemberEnvironment(
     dir,
     stateDir: resolve(env.HERMES_STATE_DIR ?? join(dir, 'state')),
     logLevel: env.LOG_LEVEL ?? 'info',
-    revision: env.FLEET_REVISION,
+    revision: env.FLEET_REVISION || revision(),
   };
 }
