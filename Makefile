@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-all test-due test-slow-part test-exhaustive test-quick test-faults bench sim size eval picture docs
+.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-all test-due test-slow-part test-exhaustive test-quick test-faults bench sim size eval picture docs package release
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
@@ -95,6 +95,12 @@ size: install ## lines of the sources of each package, and the difference from a
 
 docs: install ## write the generated parts of the documents: tables of keys and metrics, JSON Schemas
 	@node test/support/generated-docs.ts
+
+package: install ## build the npm package from the last commit, into .cache/package (docs/releasing.md)
+	@node deploy/package/pack.ts
+
+release: install ## write all that is published of a version, into release/<version>: make release ARGS=--preview
+	@node deploy/package/release.ts $(ARGS)
 
 picture: install ## draw the pictures of a demo and of fleet send from the fleet that runs
 	@output=$$(./fleet demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/record.ts && node docs/picture/draw.ts

@@ -43,3 +43,13 @@ export function licenseFaults(packages: readonly LockedPackage[]): string[] {
   const unused = Object.keys(EXCEPTIONS).filter((name) => !names.has(name));
   return [...refused, ...unused.map((name) => `${name}: no package needs this exception`)];
 }
+
+/** One line for each package of the lock file: name, version, licence, whether only development needs it, and why it is an exception. */
+export function licenseReport(packages: readonly LockedPackage[]): string {
+  const lines = packages.map((each) => {
+    const reason = EXCEPTIONS[each.name]?.reason;
+    const notes = [each.isDev ? 'development' : undefined, reason].filter((note) => note !== undefined);
+    return [`${each.name}@${each.version}`, licenseOf(each), ...notes].join('\t');
+  });
+  return `${[...new Set(lines)].sort().join('\n')}\n`;
+}
