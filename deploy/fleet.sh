@@ -143,7 +143,7 @@ up_docker() {
   console
   grafana
   # shellcheck disable=SC2046 # addresses have no spaces
-  docker compose exec -T -u 1000 switch node libs/cli/src/main.ts first-flight --root "$root" --settle http://127.0.0.1:9219 \
+  docker compose exec -T -u 1000 switch fleet first-flight --root "$root" --settle http://127.0.0.1:9219 \
     $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
     $(address trader 9223) $(address console 9224) $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000) \
     $(console_option)
@@ -230,7 +230,7 @@ demo_docker() {
   require_running switch
   token=$(operator_token)
   # shellcheck disable=SC2046 # addresses have no spaces
-  echo "$token" | docker compose exec -T -u 1000 switch node libs/cli/src/main.ts "$@" --token-stdin \
+  echo "$token" | docker compose exec -T -u 1000 switch fleet "$@" --token-stdin \
     --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 --reach trader=http://trader:9223 \
     $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
@@ -453,7 +453,7 @@ ask_docker() {
     before=$argument
   done
   file=$(path_of "$file")
-  { echo "$token"; cat "$file"; } | docker compose exec -T -u 1000 switch node libs/cli/src/main.ts "$@" --token-stdin \
+  { echo "$token"; cat "$file"; } | docker compose exec -T -u 1000 switch fleet "$@" --token-stdin \
     --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222
 }
@@ -491,7 +491,7 @@ trader_docker() {
     decide: | decide:--*) ;;
     decide:*) file=$(path_of "$3"); shift 3; set -- trader decide - "$@" ;;
   esac
-  { echo "$token"; cat "$file"; } | docker compose exec -T trader node libs/cli/src/main.ts "$@" --token-stdin \
+  { echo "$token"; cat "$file"; } | docker compose exec -T trader fleet "$@" --token-stdin \
     --reach trader=http://127.0.0.1:9223
 }
 
@@ -512,16 +512,16 @@ backtest() {
 # Reads the trader's volume: in its container, or in a new one while it is down. The console is asked first what it has seen.
 audit_docker() {
   if [ "${3:-}" = verify ]; then
-    if seen=$(docker compose exec -T console node libs/cli/src/main.ts console heads --as-is --json </dev/null 2>/dev/null); then
+    if seen=$(docker compose exec -T console fleet console heads --as-is --json </dev/null 2>/dev/null); then
       set -- "$@" --witness "$seen"
     else
       set -- "$@" --witness '{"problem":"the console does not answer"}'
     fi
   fi
   if [ -n "$(docker compose ps --status running --quiet trader 2>/dev/null)" ]; then
-    docker compose exec -T trader node libs/cli/src/main.ts "$@" --as-is
+    docker compose exec -T trader fleet "$@" --as-is
   else
-    docker compose run --rm --no-deps -T trader node libs/cli/src/main.ts "$@" --as-is
+    docker compose run --rm --no-deps -T trader fleet "$@" --as-is
   fi
 }
 
@@ -537,7 +537,7 @@ doctor_docker() {
     before=$argument
   done
   require_running "$profile"
-  docker compose exec -T -u 1000 "$profile" node libs/cli/src/main.ts doctor --as-is "$@"
+  docker compose exec -T -u 1000 "$profile" fleet doctor --as-is "$@"
 }
 
 # Reads the ledger of a service: in its container, or in a new one while it is down.
@@ -545,9 +545,9 @@ refill_service() {
   service=$1
   shift
   if [ -n "$(docker compose ps --status running --quiet "$service" 2>/dev/null)" ]; then
-    docker compose exec -T -u 1000 "$service" node libs/cli/src/main.ts nats refill --as-is "$@" --profile "$service"
+    docker compose exec -T -u 1000 "$service" fleet nats refill --as-is "$@" --profile "$service"
   else
-    docker compose run --rm --no-deps -T -u 1000 --entrypoint node "$service" libs/cli/src/main.ts nats refill --as-is "$@" \
+    docker compose run --rm --no-deps -T -u 1000 --entrypoint fleet "$service" nats refill --as-is "$@" \
       --profile "$service"
   fi
 }
@@ -584,7 +584,7 @@ up_process() {
 # The revision of what runs, for `fleet_build_info`: the last commit of the services, and whether they were changed since.
 # Empty without git.
 revision() {
-  code='libs services package.json package-lock.json deploy/docker'
+  code='libs services package.json package-lock.json deploy/docker deploy/package'
   # shellcheck disable=SC2086 # paths without spaces
   commit=$(git log -1 --format=%h -- $code 2>/dev/null) || return 0
   # shellcheck disable=SC2086

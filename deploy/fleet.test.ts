@@ -117,7 +117,7 @@ esac`,
     assert.match(call, /\[route\]\[--file\]\[-\]\[--json\]/);
     assert.equal(stdin, 'a-token\n{"brief": "x"}');
   }
-  assert.match(ask('trader', 'list').call, /\[trader\]\[node\].*\[trader\]\[list\]\[--token-stdin\]/);
+  assert.match(ask('trader', 'list').call, /\[trader\]\[fleet\]\[trader\]\[list\]\[--token-stdin\]/);
   const decided = ask('trader', 'decide', join(dir, 'dispatch.json'), '--json');
   assert.match(decided.call, /\[trader\]\[decide\]\[-\]\[--json\]\[--token-stdin\]\[--reach\]\[trader=http/);
   assert.equal(decided.stdin, 'a-token\n{"brief": "x"}');
@@ -133,9 +133,9 @@ esac`,
     /\[switch\].*\[context\]\[delete\]\[c-1\]\[--results\]\[delete\]\[--token-stdin\]/,
   );
   assert.match(ask('peers', '--profile', 'neo').call, /\[switch\].*\[peers\]\[--profile\]\[neo\]/);
-  assert.match(ask('doctor', '--json').call, /\[switch\]\[node\].*\[doctor\]\[--as-is\]\[--json\]/);
+  assert.match(ask('doctor', '--json').call, /\[switch\]\[fleet\]\[doctor\]\[--as-is\]\[--json\]/);
   for (const given of [['--profile', 'neo'], ['--profile=neo']])
-    assert.match(ask('doctor', ...given).call, /\[-u\]\[1000\]\[neo\]\[node\].*\[--as-is\]\[--profile/);
+    assert.match(ask('doctor', ...given).call, /\[-u\]\[1000\]\[neo\]\[fleet\].*\[--as-is\]\[--profile/);
 });
 
 const NODE = `#!/bin/sh
@@ -203,7 +203,7 @@ test('in containers, the audit is verified in a new container while the trader i
   assert.equal(status, 0, stderr);
   assert.match(
     readFileSync(join(dir, 'calls'), 'utf8'),
-    /^compose run --rm --no-deps -T trader node libs\/cli\/src\/main\.ts trader audit verify --witness {2}--as-is$/m,
+    /^compose run --rm --no-deps -T trader fleet trader audit verify --witness {2}--as-is$/m,
   );
 });
 

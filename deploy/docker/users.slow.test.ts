@@ -54,7 +54,7 @@ test('in the container, contexts have users of their own under Landlock', {
   assert.equal(named.stdout, 'context-20007\ncontext-20007\nwritten\n', named.stderr);
   for (const folder of ['/tmp', '/dev/shm']) assert.notEqual(asUser(`ls ${folder}`).status, 0, folder);
 
-  // The tests of the parts, as the gateway's user in the container; `libs` of the image has no tests.
+  // The tests of the parts, as the gateway's user in the container, with the sources, which the image does not have.
   const tests = [
     'libs/agent/workspace/src/confinement/command-users.test.ts',
     'libs/agent/workspace/src/confinement/contract.test.ts',
@@ -65,10 +65,10 @@ test('in the container, contexts have users of their own under Landlock', {
   for (const file of tests) assert.ok(existsSync(join(root, file)), file);
   const gitconfig = join(tempDir(t), 'gitconfig');
   writeFileSync(gitconfig, '[core]\n', { mode: 0o644 });
-  const mounts = [`${root}/libs:/app/libs:ro`, `${gitconfig}:/etc/gitconfig:ro`].flatMap((mount) => [
-    '--volume',
-    mount,
-  ]);
+  const mounts = [
+    ...['libs', 'node_modules'].map((folder) => `${root}/${folder}:/app/${folder}:ro`),
+    `${gitconfig}:/etc/gitconfig:ro`,
+  ].flatMap((mount) => ['--volume', mount]);
   // Some tests write a program and run it.
   const profile = asProfile().map((option) => (option.startsWith('/tmp:') ? `${option},exec` : option));
   const options = ['--rm', '--network', 'none', ...profile, ...mounts, '--tmpfs', '/var/tmp:mode=1777'];

@@ -27,6 +27,7 @@ const COPIED = [
   'deploy/docker/entrypoint.sh',
   'deploy/docker/healthcheck.mjs',
   'deploy/docker/healthcheck.sh',
+  'deploy/docker/keys.sh',
   'libs/agent/workspace/src/confinement/landlock-exec.c',
 ];
 const BIN = 'bin/fleet.cjs';
@@ -81,6 +82,8 @@ export async function buildPackage(root: string, out: string, revision: string |
     gitHead: revision,
   };
   writeFileSync(join(out, 'package.json'), `${JSON.stringify(written, null, 2)}\n`);
+  // Confined commands, such as MCP servers, read this folder only.
+  writeFileSync(join(out, 'dist/package.json'), '{ "type": "module" }\n');
   const contained = packagesOf([...modules, ...vendored.map((path) => `${vendor}/${path}`)], lock);
   writeFileSync(join(out, 'THIRD-PARTY-NOTICES'), thirdPartyNotices(root, contained));
   writeFileSync(join(out, 'sbom.cdx.json'), softwareBill(product, contained));

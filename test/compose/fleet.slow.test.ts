@@ -255,7 +255,7 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 800_000 },
       const { status, errors } = await decide(trader, { action });
       assert.equal(status, 'applied', JSON.stringify(errors));
     }
-    const verify = ['trader', ...'node libs/cli/src/main.ts trader audit verify --as-is --json'.split(' ')];
+    const verify = ['trader', ...'fleet trader audit verify --as-is --json'.split(' ')];
     const beside = JSON.parse(await fleet.compose('exec', '-T', ...verify));
     assert.equal(beside.ok, true, JSON.stringify(beside));
     await fleet.compose('stop', 'trader');

@@ -167,8 +167,8 @@ export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
     compose(...'run --rm --no-deps -T --user 1000:1000 --entrypoint sh keys -c'.split(' '), script);
   const helper = (name: string, script: string, ...options: string[]): string[] => [
     ...['run', '--rm', '--init', '--name', `${project.name}-${name}`, '--user', '1000:1000'],
-    ...['--volume', `${ROOT}/test/support/containers/${script}:/app/${script}:ro`, ...options],
-    ...['--entrypoint', 'node', project.image, script],
+    ...['--volume', `${ROOT}:/checkout:ro`, ...options],
+    ...['--entrypoint', 'node', project.image, `/checkout/test/support/containers/${script}`],
   ];
 
   await up('--build').catch(async (error: unknown) => {

@@ -79,7 +79,7 @@ export async function startOpenContainer(
   const { status, stderr } = docker([
     ...['run', '--detach', '--network', 'host', '--name', name, ...asProfile(), ...volumes],
     ...['--env', `HEALTH_PORT=${port}`, image, 'bash', '-c', WITH_DESCRIPTORS, 'bash'],
-    ...['node', 'services/profile/src/main.ts', '--profile', 'neo'],
+    ...['node', 'dist/profile.js', '--profile', 'neo'],
   ]);
   if (status !== 0) throw new Error(`the container did not start: ${stderr}`);
   const url = `http://127.0.0.1:${port}`;

@@ -9,7 +9,7 @@ export interface Composed {
 const MEMBERS = ['profile', 'trader', 'console'].map((name) => `services/${name}/src/main.ts`);
 const SHIPPED = ['deploy/profiles/', 'deploy/trader/', 'deploy/console/'];
 const IMAGE = [
-  ...['.dockerignore', '.npmrc', 'deploy/docker/', 'deploy/first-flight.json'],
+  ...['.dockerignore', '.npmrc', 'deploy/docker/', 'deploy/package/', 'deploy/first-flight.json'],
   ...['libs/cli/src/main.ts', ...MEMBERS],
 ];
 const PAGES = ['services/console/src/web/index.html', 'services/console/src/web/assets/'];

@@ -110,9 +110,11 @@ function adoptGateway({ runDir, stateDir, gateway: { name } }: WorkerHome): void
   if (pid !== undefined) recordProcess(runDir, name, Number(pid));
 }
 
-/** `node … services/profile/src/main.ts --profile <name>`, and not with `--doctor`. */
+/** `node … <the program of profiles> --profile <name>`, from a checkout or a package, and not with `--doctor`. */
 function isGateway(words: readonly string[], name: string): boolean {
-  const at = words.findIndex((word) => word.endsWith('services/profile/src/main.ts'));
+  const at = words.findIndex((word) =>
+    /\/(?:services\/profile\/src\/main\.ts|dist\/profile\.js)$/.test(word),
+  );
   return at > 0 && words[at + 1] === '--profile' && words[at + 2] === name && words.length === at + 3;
 }
 
