@@ -18,6 +18,7 @@ import { licenseFaults } from './licenses.ts';
 import { type LockedPackage, readLock } from './lock.ts';
 import { thirdPartyNotices } from './notices.ts';
 import { softwareBill } from './sbom.ts';
+import { runScript } from './script.ts';
 
 /** Files that the package has at the same paths as a checkout; the image is built from those in `deploy` and `libs`. */
 const COPIED = [
@@ -105,9 +106,10 @@ function packagesOf(files: readonly string[], lock: readonly LockedPackage[]): L
   return [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({ options: { out: { type: 'string' }, revision: { type: 'string' } } });
-  if (values.out === undefined)
-    throw new Error('usage: node deploy/package/build.ts --out <folder> [--revision <commit>]');
-  await buildPackage(folder(), resolve(values.out), values.revision);
-}
+if (import.meta.main)
+  await runScript(async () => {
+    const { values } = parseArgs({ options: { out: { type: 'string' }, revision: { type: 'string' } } });
+    if (values.out === undefined)
+      throw new Error('usage: node deploy/package/build.ts --out <folder> [--revision <commit>]');
+    await buildPackage(folder(), resolve(values.out), values.revision);
+  });

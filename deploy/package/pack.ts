@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { folder } from '@hermes-fleet/installation';
+import { runScript } from './script.ts';
 
 /** A package as npm installs it. */
 export interface Packed {
@@ -53,10 +54,10 @@ export function packSources(root: string, sources: string, out: string, revision
 /** The SHA-256 of a file, in hex. */
 export const sha256 = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
 
-if (import.meta.main) {
-  const root = folder();
-  const { file } = packCommit(root, join(root, '.cache/package'));
-  process.stdout.write(
-    `${file}, ${(readFileSync(file).length / 1e6).toFixed(1)} MB\nsha256 ${sha256(file)}\n`,
-  );
-}
+if (import.meta.main)
+  await runScript(() => {
+    const root = folder();
+    const { file } = packCommit(root, join(root, '.cache/package'));
+    const megabytes = (readFileSync(file).length / 1e6).toFixed(1);
+    process.stdout.write(`${file}, ${megabytes} MB\nsha256 ${sha256(file)}\n`);
+  });

@@ -7,6 +7,7 @@ import { changelogSection } from './changelog.ts';
 import { licenseReport } from './licenses.ts';
 import { readLock } from './lock.ts';
 import { packCommit, sha256 } from './pack.ts';
+import { runScript } from './script.ts';
 
 /**
  * Writes everything of a release that needs no account into `release/<version>` of the checkout `root` (docs/releasing.md). The same
@@ -36,8 +37,9 @@ function archive(from: string, to: string): void {
   execFileSync('tar', [...fixed, '--use-compress-program=gzip -n', '-cf', to, '-C', from, '.']);
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({ options: { preview: { type: 'boolean', default: false } } });
-  const out = makeRelease(folder(), values.preview);
-  process.stdout.write(`${out}:\n${readFileSync(join(out, 'SHA256SUMS'), 'utf8')}`);
-}
+if (import.meta.main)
+  await runScript(() => {
+    const { values } = parseArgs({ options: { preview: { type: 'boolean', default: false } } });
+    const out = makeRelease(folder(), values.preview);
+    process.stdout.write(`${out}:\n${readFileSync(join(out, 'SHA256SUMS'), 'utf8')}`);
+  });
