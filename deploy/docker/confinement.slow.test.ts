@@ -65,8 +65,8 @@ test('in the container, a command cannot reach the gateway', { skip }, (t) => {
     280_000,
   );
   assert.equal(built.status, 0, built.stderr);
-  const keys = ['run', '--rm', '--user', '1000:1000', '--volume', `${volume}:/keys/neo`, image];
-  const made = docker([...keys, 'sh', '-c', 'umask 277 && printf secret >/keys/neo/token']);
+  const keys = ['run', '--rm', '--user', '1000:1000', '--volume', `${volume}:/run/keys`, image];
+  const made = docker([...keys, 'sh', '-c', 'umask 277 && printf secret >/run/keys/token']);
   assert.equal(made.status, 0, made.stderr);
 
   const hardened = ['--init', '--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges:true'];

@@ -139,7 +139,7 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 800_000 },
   );
 
   await t.test('nothing leaves the sandbox', async (st) => {
-    const gateway = /\d+/.exec(open.inside("grep -la '^node.services/profile' /proc/[0-9]*/cmdline"))?.[0];
+    const gateway = /\d+/.exec(open.inside("grep -la '^node.dist/profile' /proc/[0-9]*/cmdline"))?.[0];
     const { url: askingForTokens } = operator;
     const target = { url: open.url, token: undefined };
     await attackFromWithin(st, target, { mode: 'container', gateway: Number(gateway), askingForTokens });

@@ -25,9 +25,9 @@ export async function assertHardened(fleet: ComposeFleet): Promise<void> {
       {
         nats: 'nats-server',
         prometheus: '/bin/prometheus',
-        trader: 'node services/trader/',
-        console: 'node services/console/',
-      }[service] ?? 'node services/profile/';
+        trader: 'node dist/trader.js',
+        console: 'node dist/console.js',
+      }[service] ?? 'node dist/profile.js';
     const uids = processes.flatMap(([uid, ...args]) => (args.join(' ').startsWith(main) ? [uid] : []));
     assert.deepEqual([...new Set(uids)], [service === 'prometheus' ? '65534' : '1000'], top.stdout);
   }
