@@ -37,6 +37,12 @@ export const TARGETS: readonly Target[] = [
   { name: 'trader, one at a time: beside SQLite', key: 'trader.rate_1_to_raw', must: 0.6, aim: 0.7 },
   { name: 'trader, 64 at a time: beside SQLite', key: 'trader.rate_64_to_raw', must: 2, aim: 3 },
   { name: 'backtest of a file of 300,000 bars, s', key: 'backtest.seconds', must: 20, aim: 10 },
+  {
+    name: 'import of a profile from the package beside the sources: CPU',
+    key: 'start.cpu_to_sources',
+    must: 0.6,
+    aim: 0.5,
+  },
   { name: 'the slowest page of ListTasks, ms', key: 'lists.slowest_page', must: 5, aim: 5 },
   { name: 'the slowest view of the console, p95, ms', key: 'console.slowest_p95', must: 100, aim: 50 },
   { name: 'the console over a million events, MB', key: 'console.memory', must: 120, aim: 120 },

@@ -5,6 +5,7 @@ import { consoleSection } from './console.ts';
 import { dispatchSection } from './dispatch.ts';
 import { burstsSection, routedSection, servicesSection, startsSection } from './fleet.ts';
 import { routingSection, schedulingSection } from './peers.ts';
+import { startSection } from './start.ts';
 import { ledgerSection, listsSection, outboxSection, traderSection } from './stores.ts';
 import { tracesSection } from './traces.ts';
 import { transportsSection } from './transports.ts';
@@ -25,6 +26,7 @@ export const SECTIONS: readonly Section[] = [
   loopSection,
   abortsSection,
   contextsSection,
+  startSection,
   startsSection,
   routedSection,
   burstsSection,
