@@ -6,17 +6,14 @@ import { folder, version } from '@hermes-fleet/installation';
 import { changelogSection } from './changelog.ts';
 import { licenseReport } from './licenses.ts';
 import { readLock } from './lock.ts';
-import { packCommit, sha256 } from './pack.ts';
+import { type Packed, packCommit, sha256 } from './pack.ts';
 import { runScript } from './script.ts';
 
 /**
- * Writes everything of a release that needs no account into `release/<version>` of the checkout `root` (docs/releasing.md). The same
- * commit gives the same files. Throws as `packCommit` and `changelogSection` do.
+ * Writes everything of a release that needs no account into the folder `out` (docs/releasing.md): the package, and what describes
+ * it and the lock file of the checkout `root`. The same package gives the same files.
  */
-export function makeRelease(root: string, isPreview: boolean): string {
-  const changes = changelogSection(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'), version(), isPreview);
-  const packed = packCommit(root, join(root, '.cache/package'));
-  const out = join(root, 'release', version());
+export function writeRelease(root: string, packed: Packed, out: string, changes: string): void {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   copyFileSync(packed.file, join(out, basename(packed.file)));
@@ -24,11 +21,11 @@ export function makeRelease(root: string, isPreview: boolean): string {
   archive(packed.folder, join(out, `hermes-fleet-${version()}-image.tar.gz`));
   writeFileSync(join(out, 'CHANGES.md'), changes);
   writeFileSync(join(out, 'licenses.txt'), licenseReport(readLock(root)));
-  const sums = readdirSync(out)
-    .sort()
-    .map((name) => `${sha256(join(out, name))}  ${name}\n`);
-  writeFileSync(join(out, 'SHA256SUMS'), sums.join(''));
-  return out;
+  const names = readdirSync(out).sort();
+  writeFileSync(
+    join(out, 'SHA256SUMS'),
+    names.map((name) => `${sha256(join(out, name))}  ${name}\n`).join(''),
+  );
 }
 
 /** Archives a folder with nothing of this machine or this time in it. Needs GNU tar. */
@@ -40,6 +37,14 @@ function archive(from: string, to: string): void {
 if (import.meta.main)
   await runScript(() => {
     const { values } = parseArgs({ options: { preview: { type: 'boolean', default: false } } });
-    const out = makeRelease(folder(), values.preview);
+    const root = folder();
+    // Refused before the package is built, which takes longer.
+    const changes = changelogSection(
+      readFileSync(join(root, 'CHANGELOG.md'), 'utf8'),
+      version(),
+      values.preview,
+    );
+    const out = join(root, 'release', version());
+    writeRelease(root, packCommit(root, join(root, '.cache/package')), out, changes);
     process.stdout.write(`${out}:\n${readFileSync(join(out, 'SHA256SUMS'), 'utf8')}`);
   });

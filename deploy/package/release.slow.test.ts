@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { folder } from '@hermes-fleet/installation';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { packCommit, packSources, sha256 } from './pack.ts';
+import { packCommit, packSources } from './pack.ts';
+import { writeRelease } from './release.ts';
 
 const ROOT = folder();
 
-test('two builds of the same files in different folders give the same bytes', (t) => {
+test('two releases of the same files in different folders have the same bytes', (t) => {
   // On the file system of the installed packages, which are linked.
   mkdirSync(join(ROOT, '.cache'), { recursive: true });
   const dir = tempDir(t, { parent: join(ROOT, '.cache') });
@@ -25,9 +26,14 @@ test('two builds of the same files in different folders give the same bytes', (t
       mkdirSync(dirname(join(sources, path)), { recursive: true });
       cpSync(join(ROOT, path), join(sources, path));
     }
-    return sha256(packSources(ROOT, sources, join(dir, name, 'package'), 'a'.repeat(40)).file);
+    const packed = packSources(ROOT, sources, join(dir, name, 'package'), 'a'.repeat(40));
+    const release = join(dir, name, 'release');
+    writeRelease(ROOT, packed, release, '## 1.0.0\n');
+    execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: release });
+    return readFileSync(join(release, 'SHA256SUMS'), 'utf8');
   });
   assert.equal(sums[0], sums[1]);
+  assert.equal(sums[0]?.split('\n').length, 6);
 });
 
 test('a checkout that differs from its commit is not packed, and the files are named', (t) => {
