@@ -63,8 +63,7 @@ test-slow-part: install all-tests
 test-exhaustive: ## make test-all, with every case of the tests that take a sample of very many
 	@EXHAUSTIVE=1 $(MAKE) test-all
 
-ALL_TESTS = CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} \
-	MCP_INSPECTOR_DIR=$${MCP_INSPECTOR_DIR-$(CURDIR)/.cache/mcp-inspector} \
+ALL_TESTS = MCP_INSPECTOR_DIR=$${MCP_INSPECTOR_DIR-$(CURDIR)/.cache/mcp-inspector} \
 	LLAMA_SERVER_BIN=$${LLAMA_SERVER_BIN-$(CURDIR)/.cache/llama-server/llama-server}
 
 .PHONY: all-tests

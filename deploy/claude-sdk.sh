@@ -1,18 +1,14 @@
 #!/usr/bin/env bash
-# Installs the optional Claude Agent SDK into .cache/claude-sdk, where the tests look for it: about 430 MB under its own
-# license, never part of the repository or an image. If the installation fails, its tests are skipped with a reason.
+# Installs the optional Claude Agent SDK into the fleet folder .cache/claude-sdk, where the tests look for it: about 430 MB under
+# its own license, never part of the repository or an image. If the installation fails, its tests are skipped with a reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-version=$(node -p "require('./libs/agent/claude-code/package.json').peerDependencies['@anthropic-ai/claude-agent-sdk']")
-folder=.cache/claude-sdk
-package=node_modules/@anthropic-ai/claude-agent-sdk/package.json
-if [ -f "$folder/$package" ] && grep -q "\"version\": \"$version\"" "$folder/$package"; then exit 0; fi
-mkdir -p "$folder"
-log=$(mktemp)
-if ! timeout 300 npm install --prefix "$folder" --omit=dev --no-audit --no-fund --no-save --loglevel=error \
-  "@anthropic-ai/claude-agent-sdk@$version" >"$log" 2>&1; then
-  tail -n 3 "$log" >&2
-  echo "the Claude Agent SDK $version could not be installed: the tests of executor: claude-code will be skipped" >&2
-  rm -rf "$folder"
+export PATH="$PWD/node_modules/.bin:$PATH"
+package=@anthropic-ai/claude-agent-sdk
+tested=$(node --print "require('./libs/core/installation/src/index.ts').TESTED_PACKAGES['$package']")
+manifest=.cache/claude-sdk/packages/node_modules/$package/package.json
+if [ -f "$manifest" ] && grep -q "\"version\": \"$tested\"" "$manifest"; then exit 0; fi
+mkdir -p .cache/claude-sdk/profiles
+if ! FLEET_FOLDER=.cache/claude-sdk timeout 300 node libs/cli/src/main.ts add "$package" >&2; then
+  echo "the Claude Agent SDK $tested could not be installed: the tests of executor: claude-code will be skipped" >&2
 fi
-rm -f "$log"

@@ -34,6 +34,7 @@ const MODULES: readonly CommandModule[] = [
   { usages: [fleet.mcpUsage], load: () => import('./commands/mcp.ts') },
   { usages: [fleet.doctorUsage], load: () => import('./commands/doctor.ts') },
   { usages: [fleet.cardUsage], load: () => import('./commands/card.ts') },
+  { usages: [fleet.addUsage], load: () => import('./commands/add.ts') },
   {
     usages: [trader.traderListUsage, trader.traderGetUsage, trader.traderDecideUsage],
     load: () => import('./commands/trader.ts'),

@@ -44,13 +44,12 @@ const run = (command: string): AnthropicReply => ({ calls: [['shell_exec', { com
 const messagesOf = (request: MessagesRequest | undefined): string => JSON.stringify(request?.messages ?? []);
 
 const live = { skip: claudeUnavailable };
-const SDK_FOLDER = process.env.CLAUDE_AGENT_SDK_DIR || import.meta.dirname;
 
 for (const confine of ['bubblewrap', 'uid'] as const) {
   const skip =
     claudeUnavailable ||
     cannotConfine(confine) ||
-    (confine === 'uid' && closedToOthers(join(SDK_FOLDER, 'sdk')));
+    (confine === 'uid' && closedToOthers(import.meta.filename));
   test(`confined by ${confine}, Claude Code's own tools read neither the token nor the ledger`, {
     skip,
   }, async (t) => {
@@ -94,7 +93,7 @@ test('the process has its own key, no variable of the gateway, and ends with the
   assert.match(environ, /ANTHROPIC_API_KEY=run-/);
   assert.doesNotMatch(environ, new RegExp(SECRET));
   const names = new Set(environ.split('\0').map((line) => line.split('=')[0] ?? ''));
-  for (const name of ['NODE_OPTIONS', 'NODE_TEST_CONTEXT', 'CLAUDE_AGENT_SDK_DIR', 'USER'])
+  for (const name of ['NODE_OPTIONS', 'NODE_TEST_CONTEXT', 'HERMES_HOME', 'USER'])
     assert.ok(!names.has(name), name);
   const [shown] = resultsOf(fixture.server.requests.at(-1) ?? assert.fail());
   assert.doesNotMatch(shown?.text ?? '', /ANTHROPIC|CLAUDE/, 'a command has none of these variables');

@@ -25,10 +25,10 @@ const noConfinement: Confinement = {
   serverPlace: () => assert.fail('no MCP server'),
 };
 
-/** A folder with an SDK package that does nothing. */
+/** The folder of a fleet with an SDK package that does nothing. */
 function fakeSdk(t: TestContext, source = 'export function query() {}', mode = 0o755): string {
   const folder = tempDir(t);
-  const dir = join(folder, 'node_modules/@anthropic-ai/claude-agent-sdk');
+  const dir = join(folder, 'packages/node_modules/@anthropic-ai/claude-agent-sdk');
   mkdirSync(dir, { recursive: true });
   const manifest = {
     name: '@anthropic-ai/claude-agent-sdk',
@@ -51,9 +51,9 @@ const invalid = (message: RegExp) => (error: unknown) => {
 
 test('without the SDK the agent does not start, and the error names the command that installs it', async (t) => {
   const folder = tempDir(t);
-  const env = envOf({ ANTHROPIC_API_KEY: SECRET, CLAUDE_AGENT_SDK_DIR: folder });
+  const env = envOf({ ANTHROPIC_API_KEY: SECRET, HERMES_HOME: folder });
   const message =
-    /npm install --prefix <folder> @anthropic-ai\/claude-agent-sdk@0\.3\.330 and set CLAUDE_AGENT_SDK_DIR/;
+    /executor: @anthropic-ai\/claude-agent-sdk is not in .+\/packages: run fleet add @anthropic-ai\/claude-agent-sdk$/;
   await assert.rejects(makeAgent(t, CLAUDE, { executor: claudeCode, env }), invalid(message));
   await assert.rejects(claudeCode.readableDirectories(env), invalid(message));
 });
@@ -76,7 +76,7 @@ test('a probe asks where its calls go, which the environment does not move', () 
 
 test('it needs a model of Anthropic, its key and a confinement', async (t) => {
   const options = { confinement: noConfinement, ids: systemIds, clock: systemClock };
-  const env = envOf({ CLAUDE_AGENT_SDK_DIR: fakeSdk(t), ANTHROPIC_API_KEY: SECRET });
+  const env = envOf({ HERMES_HOME: fakeSdk(t), ANTHROPIC_API_KEY: SECRET });
   const runbook = AgentConfigSchema.parse({ executor: 'claude-code' });
   await assert.rejects(
     createClaudeCode(runbook, { ...options, env }),
@@ -88,7 +88,7 @@ test('it needs a model of Anthropic, its key and a confinement', async (t) => {
     invalid(/does not run without a confinement; nothing confines/),
   );
   const confinement: Confinement = { ...noConfinement, method: 'unconfined' };
-  const keyless = envOf({ CLAUDE_AGENT_SDK_DIR: fakeSdk(t) });
+  const keyless = envOf({ HERMES_HOME: fakeSdk(t) });
   await assert.rejects(
     createClaudeCode(config, { ...options, confinement, env: keyless }),
     invalid(/needs a key in ANTHROPIC_API_KEY/),
@@ -96,7 +96,7 @@ test('it needs a model of Anthropic, its key and a confinement', async (t) => {
 });
 
 test('a release other than the tested one is noted at start', async (t) => {
-  const env = envOf({ CLAUDE_AGENT_SDK_DIR: fakeSdk(t), ANTHROPIC_API_KEY: SECRET });
+  const env = envOf({ HERMES_HOME: fakeSdk(t), ANTHROPIC_API_KEY: SECRET });
   const confinement: Confinement = { ...noConfinement, method: 'unconfined' };
   const { notes, modelName, modelInClaude, upstream } = await createClaudeCode(
     AgentConfigSchema.parse({
@@ -116,7 +116,7 @@ test('a release other than the tested one is noted at start', async (t) => {
 
 test('a package without query() is refused', async (t) => {
   const env = envOf({
-    CLAUDE_AGENT_SDK_DIR: fakeSdk(t, 'export const other = 1'),
+    HERMES_HOME: fakeSdk(t, 'export const other = 1'),
     ANTHROPIC_API_KEY: SECRET,
   });
   const confinement: Confinement = { ...noConfinement, method: 'unconfined' };
@@ -135,10 +135,10 @@ test('a folder that commands cannot read is refused, with a hint', {
   skip: mayChangeUsers ? false : 'this user may not change users, so commands read what it reads',
 }, async (t) => {
   const folder = fakeSdk(t, undefined, 0o700);
-  const env = envOf({ ANTHROPIC_API_KEY: SECRET, CLAUDE_AGENT_SDK_DIR: folder });
+  const env = envOf({ ANTHROPIC_API_KEY: SECRET, HERMES_HOME: folder });
   const config = { ...CLAUDE, tools: { shell: { confine: 'uid' } } } as const;
   await assert.rejects(
     makeAgent(t, config, { executor: claudeCode, env }),
-    invalid(/install it where every user may read/),
+    invalid(/let every user enter its folders/),
   );
 });

@@ -2,6 +2,7 @@ import {
   type AgentConfig,
   anthropicAddress,
   modelKey,
+  type OptionalPackage,
   parseModelName,
   type Runtime,
 } from '@hermes-fleet/loop';
@@ -10,7 +11,7 @@ import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '@hermes-fleet/workspace';
 import { runCommand } from '@hermes-fleet/workspace';
 import type { ClaudeCodeOptions } from './claude-conversation.ts';
-import { type FoundSdk, findClaudeSdk, loadClaudeSdk, SDK_VARIABLE, SDK_VERSION } from './sdk.ts';
+import { findClaudeSdk, loadClaudeSdk, SDK_VERSION } from './sdk.ts';
 
 const ANTHROPIC = 'https://api.anthropic.com';
 const PROBE_MS = 10_000;
@@ -51,7 +52,7 @@ export async function createClaudeCode(
 
 /** Throws CONFIG_INVALID when the commands' user cannot read the SDK. */
 async function checkReadable(
-  { entry }: FoundSdk,
+  { entry }: OptionalPackage,
   { confinement, clock }: { readonly confinement: Confinement; readonly clock: Clock },
 ): Promise<void> {
   const line = confinement.wrap('/bin/sh', ['-c', 'test -r "$1"', 'sh', entry], {
@@ -60,11 +61,11 @@ async function checkReadable(
   });
   const { exitCode } = await runCommand(line, { timeoutMs: PROBE_MS, clock });
   if (exitCode === 0) return;
-  const reason = `commands cannot read ${entry}, so Claude Code could not start; install it where every user may read, e.g. below /opt, and set ${SDK_VARIABLE} to that folder`;
+  const reason = `commands cannot read ${entry}, so Claude Code could not start: let every user enter its folders (chmod o+x), or have the folder of the fleet where they may, e.g. below /opt`;
   throw FleetError.ofKey('config.yaml executor', reason);
 }
 
-function notesOf({ version }: FoundSdk, { method }: Confinement): string[] {
+function notesOf({ version }: OptionalPackage, { method }: Confinement): string[] {
   const how = method === 'unconfined' ? 'UNCONFINED' : `confined by ${method}`;
   const note = `tasks are carried out by Claude Code (SDK ${version}), ${how}, behind a metering proxy on loopback`;
   if (version === SDK_VERSION) return [note];

@@ -30,15 +30,11 @@ import { nameInClaude } from '../src/native-tools.ts';
 const CHARS_PER_TOKEN = 4;
 const OUTPUT_TOKENS = 20;
 
-/** The folder of the optional SDK: CLAUDE_AGENT_SDK_DIR, else the cache of the checkout. */
-function sdkFolder(): string {
-  const cached = resolve(import.meta.dirname, '../../../../.cache/claude-sdk');
-  return process.env.CLAUDE_AGENT_SDK_DIR || cached;
-}
-
-const hasSdk = existsSync(join(sdkFolder(), 'node_modules/@anthropic-ai/claude-agent-sdk/package.json'));
+/** The folder of a fleet that has the optional SDK; deploy/claude-sdk.sh installs it. */
+const SDK_HOME = resolve(import.meta.dirname, '../../../../.cache/claude-sdk');
+const hasSdk = existsSync(join(SDK_HOME, 'packages/node_modules/@anthropic-ai/claude-agent-sdk'));
 const NO_SDK =
-  'the optional package @anthropic-ai/claude-agent-sdk is missing: name its folder in CLAUDE_AGENT_SDK_DIR';
+  'the optional package @anthropic-ai/claude-agent-sdk is missing: deploy/claude-sdk.sh installs it';
 
 /** The reason to skip tests that need Claude Code, or false. */
 export const claudeUnavailable: string | false = hasSdk ? false : NO_SDK;
@@ -46,9 +42,9 @@ export const claudeUnavailable: string | false = hasSdk ? false : NO_SDK;
 const KEYS: Readonly<Record<string, string>> = {
   MODEL_KEY: SECRET,
   ANTHROPIC_API_KEY: SECRET,
-  CLAUDE_AGENT_SDK_DIR: sdkFolder(),
+  HERMES_HOME: SDK_HOME,
 };
-/** An environment with model keys and the SDK's folder. */
+/** An environment with model keys and the SDK. */
 export const keyedEnv = { read: (name: string): string | undefined => KEYS[name] };
 
 export const EXECUTORS_UNDER_TEST: readonly ExecutorUnderTest[] = [

@@ -10,6 +10,7 @@ export {
 export type { ExecutorKind } from './config/executor-rules.ts';
 export { parseModelName } from './config/model-name.ts';
 export { createModelWindow } from './config/model-window.ts';
+export { findPackage, type OptionalPackage } from './config/optional-package.ts';
 export { anthropicAddress, modelKey } from './config/provider-address.ts';
 export { remoteOf, repositoryProblems, withFilesIn } from './config/repositories.ts';
 export { nameProblems, SharedRepositories } from './config/repository-config.ts';

@@ -107,3 +107,13 @@ export const cardUsage = usage(
     examples: ['card neo', 'card oracle --as-is'],
   },
 );
+
+export const addUsage = usage(
+  'add',
+  'install optional npm packages for the profiles, or print those that are installed',
+  {
+    args: '[package[@version]...]',
+    options: {},
+    examples: ['add', 'add @ai-sdk/google @anthropic-ai/claude-agent-sdk'],
+  },
+);

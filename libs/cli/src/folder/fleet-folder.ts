@@ -44,9 +44,9 @@ export function findFolder(env: NodeJS.ProcessEnv, cwd: string): FleetFolder | u
   return own === undefined ? undefined : folderAt(own);
 }
 
-/** The fleet of this process's environment and working folder. Throws CONFIG_INVALID. */
-export function currentFolder(): FleetFolder {
-  const found = findFolder(process.env, process.cwd());
+/** The fleet of this process's working folder, and of its environment or another one. Throws CONFIG_INVALID. */
+export function currentFolder(env = process.env): FleetFolder {
+  const found = findFolder(env, process.cwd());
   if (found) return found;
   throw new FleetError(
     'CONFIG_INVALID',

@@ -11,3 +11,4 @@ export {
   revision,
   version,
 } from './installation.ts';
+export { packagesFolder, TESTED_PACKAGES } from './optional-packages.ts';

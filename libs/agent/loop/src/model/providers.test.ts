@@ -130,7 +130,7 @@ describe('the request of a call', () => {
   });
 });
 
-/** A folder with an installed package. */
+/** The folder of a fleet with an installed package. */
 function installed(
   t: TestContext,
   name: string,
@@ -138,9 +138,12 @@ function installed(
   exports: JsonObject | string = './index.js',
 ): string {
   const dir = tempDir(t);
-  const folder = join(dir, 'node_modules', name);
+  const folder = join(dir, 'packages/node_modules', name);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, type: 'module', exports }));
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ name, version: '1.2.3', type: 'module', exports }),
+  );
   writeFileSync(join(folder, 'index.js'), code);
   return dir;
 }
@@ -157,12 +160,11 @@ describe('a package of another provider', () => {
     model: 'other/m-1',
     provider: { package: '@scope/other', options: { queryParams: { v: '2' } } },
   };
-  const at = (dir: string | undefined) => ({
-    read: (name: string) =>
-      name === 'MODEL_PACKAGES_DIR' ? dir : name === 'OTHER_KEY' ? 'key-c' : undefined,
+  const at = (dir: string) => ({
+    read: (name: string) => (name === 'HERMES_HOME' ? dir : name === 'OTHER_KEY' ? 'key-c' : undefined),
   });
 
-  it('is loaded from MODEL_PACKAGES_DIR, and called with its options, key, headers and address', async (t) => {
+  it('is loaded from the folder of the fleet, and called with its options, key, headers and address', async (t) => {
     const dir = installed(t, '@scope/other', FACTORY);
     const { calls, url } = await chatServer(t);
     const agent = await makeAgent(
@@ -201,7 +203,7 @@ describe('a package of another provider', () => {
     }
   });
 
-  const rejects = (dir: string | undefined, provider: object, message: RegExp) =>
+  const rejects = (dir: string, provider: object, message: RegExp) =>
     assert.rejects(
       createModel(AgentConfigSchema.parse({ ...config, provider }), 'opus', at(dir)),
       (error) =>
@@ -209,13 +211,28 @@ describe('a package of another provider', () => {
     );
 
   it('names itself when it is missing, and how to install it', async (t) => {
-    await rejects(
-      undefined,
-      config.provider,
-      /^config\.yaml provider\.package: @scope\/other is not installed; run npm install --prefix <folder> @scope\/other and set MODEL_PACKAGES_DIR/,
-    );
     const dir = tempDir(t);
-    await rejects(dir, config.provider, new RegExp(`is not in MODEL_PACKAGES_DIR=${dir}; run npm install`));
+    const missing = (name: string) =>
+      new RegExp(
+        `^config\\.yaml provider\\.package: ${name} is not in ${dir}/packages: run fleet add ${name}$`,
+      );
+    await rejects(dir, config.provider, missing('@scope/other'));
+    const above = join(dir, 'node_modules/above');
+    mkdirSync(above, { recursive: true });
+    writeFileSync(join(above, 'package.json'), '{ "version": "1.0.0", "exports": "./index.js" }');
+    writeFileSync(join(above, 'index.js'), FACTORY);
+    await rejects(dir, { package: 'above' }, missing('above'));
+  });
+
+  it('is not looked for while a variable of 0.2.0 names another place', async (t) => {
+    const dir = installed(t, '@scope/other', FACTORY);
+    for (const variable of ['MODEL_PACKAGES_DIR', 'CLAUDE_AGENT_SDK_DIR'])
+      await assert.rejects(
+        createModel(AgentConfigSchema.parse(config), 'opus', {
+          read: (name) => (name === variable ? '/opt/packages' : at(dir).read(name)),
+        }),
+        new RegExp(`${variable} is not read any more: unset it, and .+ by fleet add @scope/other$`),
+      );
   });
 
   it('that is not of the family, or needs a choice, says so', async (t) => {
@@ -229,7 +246,7 @@ describe('a package of another provider', () => {
     await rejects(
       dir,
       { package: 'two', factory: 'createA' },
-      /two makes no language model of version v4: install a release for ai 7 with npm install --prefix <folder> two$/,
+      /two makes no language model of version v4: install a release for ai 7, by fleet add two@<release>$/,
     );
     await rejects(installed(t, 'none', 'export {};'), { package: 'none' }, /none exports no function create/);
   });

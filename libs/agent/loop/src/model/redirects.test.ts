@@ -37,11 +37,11 @@ const COMPATIBLE = import.meta.resolve('@ai-sdk/openai-compatible');
 /** A folder with a package of another provider. */
 function packages(t: TestContext): string {
   const dir = tempDir(t);
-  const folder = join(dir, 'node_modules/other');
+  const folder = join(dir, 'packages/node_modules/other');
   mkdirSync(folder, { recursive: true });
   writeFileSync(
     join(folder, 'package.json'),
-    JSON.stringify({ name: 'other', type: 'module', exports: './x.js' }),
+    JSON.stringify({ name: 'other', version: '1.0.0', type: 'module', exports: './x.js' }),
   );
   const code = `import { createOpenAICompatible } from ${JSON.stringify(COMPATIBLE)};
 export const createOther = (options) => createOpenAICompatible({ name: 'other', ...options });`;
@@ -63,7 +63,9 @@ describe('a provider that redirects calls', () => {
       it(`of ${model} with ${status} ends the run at once, and the other origin sees nothing`, async (t) => {
         const { url, otherUrl, first, second } = await redirecting(t, status);
         const dir = packages(t);
-        const env = { read: (name: string) => (name === 'MODEL_PACKAGES_DIR' ? dir : KEY) };
+        const env = {
+          read: (name: string) => (name === 'HERMES_HOME' ? dir : name === 'KEY' ? KEY : undefined),
+        };
         const config = {
           ...{ model, base_url: `${url}/v1`, api_key_env: 'KEY', headers: { 'X-Team': SECRET } },
           ...more,
