@@ -8,7 +8,8 @@ import { type Stopped, stopProcess } from '../local/down.ts';
 import type { EntryPoint } from '../local/entry-point.ts';
 import { forgetProcess, isAlive, recordProcess, runningProcess } from '../local/pid-file.ts';
 import { isTaken } from '../local/ready.ts';
-import { ensureRunning, startProcess } from '../local/start.ts';
+import { ensureRunning } from '../local/start.ts';
+import { startProcess } from '../local/start-process.ts';
 import type { WorkerHome } from './worker-home.ts';
 
 const GRACE_MS = 25_000;

@@ -7,7 +7,8 @@ import { findProgram } from './nats-server.ts';
 import { runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedProcess } from './plan.ts';
 import { type ProcessStatus, statusOf } from './ready.ts';
-import { ensureRunning, type Outcome, startProcess } from './start.ts';
+import { ensureRunning, type Outcome } from './start.ts';
+import { startProcess } from './start-process.ts';
 import type { UpOptions } from './up.ts';
 
 const NAME = 'prometheus';

@@ -1,74 +1,14 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  renameSync,
-  statSync,
-} from 'node:fs';
-import { dirname } from 'node:path';
+import { execFile } from 'node:child_process';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { asset } from '@hermes-fleet/installation';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { isAlive, recordProcess, runningProcess } from './pid-file.ts';
+import { isAlive, runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedProcess } from './plan.ts';
 import { isTaken, waitUntilReady } from './ready.ts';
+import type { Started } from './start-process.ts';
 
 const READY_MS = 60_000;
 const TAIL_LINES = 15;
-
-/** A larger log is rotated at the next start; one old log is kept. */
-const MAX_LOG_BYTES = 20 * 1024 * 1024;
-
-export interface Started {
-  readonly pid: number;
-  /** Aborts when the process ends before `release`; the reason is a message. */
-  readonly ended: AbortSignal;
-  /** Stops watching the process, which keeps running. */
-  release(): void;
-}
-
-/** Starts a process that outlives this one, appends its output to its log, and writes its pid file. */
-export function startProcess(
-  runDir: string,
-  planned: PlannedProcess,
-  command: {
-    readonly file: string;
-    readonly args: readonly string[];
-    readonly env: NodeJS.ProcessEnv;
-    readonly cwd: string;
-  },
-): Started {
-  const log = openLog(planned.logFile);
-  const ended = new AbortController();
-  let child: ChildProcess;
-  try {
-    child = spawn(command.file, [...command.args], {
-      cwd: command.cwd,
-      env: command.env,
-      detached: true,
-      stdio: ['ignore', log, log],
-    });
-  } finally {
-    closeSync(log);
-  }
-  child.once('error', (error) => ended.abort(`could not be started: ${error.message}`));
-  child.once('exit', (code, signal) =>
-    ended.abort(`ended ${signal ? `by ${signal}` : `with exit code ${code}`}`),
-  );
-  if (child.pid !== undefined) recordProcess(runDir, planned.name, child.pid);
-  return { pid: child.pid ?? 0, ended: ended.signal, release: () => child.unref() };
-}
-
-function openLog(file: string): number {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  if (existsSync(file) && statSync(file).size > MAX_LOG_BYTES) renameSync(file, `${file}.1`);
-  const handle = openSync(file, 'a', 0o600);
-  chmodSync(file, 0o600);
-  return handle;
-}
 
 /** The last lines of a log, at most 8 KiB. */
 function logTail(file: string, lines: number): string {

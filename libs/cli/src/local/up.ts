@@ -9,7 +9,8 @@ import { readSecret } from '../keys/secret-file.ts';
 import { findNatsServer, reloadNats } from './nats-server.ts';
 import { commandOf, type FleetPlan, type PlannedMember, serviceEnv } from './plan.ts';
 import { recordOffset } from './port-offset.ts';
-import { ensureRunning, type Outcome, type Started, startProcess } from './start.ts';
+import { ensureRunning, type Outcome } from './start.ts';
+import { type Started, startProcess } from './start-process.ts';
 
 export interface UpOptions {
   readonly plan: FleetPlan;
