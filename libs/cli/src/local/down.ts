@@ -1,5 +1,6 @@
 import { systemCode } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { GRACE_MS } from './grace.ts';
 import { forgetProcess, isAlive, type RunningProcess, runningProcess } from './pid-file.ts';
 import type { FleetPlan } from './plan.ts';
 
@@ -8,8 +9,6 @@ export interface Stopped {
   readonly state: 'stopped' | 'killed' | 'was not running';
 }
 
-/** Longer than the default `shutdown.grace_s` of the services. */
-const GRACE_MS = 25_000;
 const KILL_MS = 5_000;
 const INTERVAL_MS = 50;
 

@@ -12,25 +12,38 @@ const HOLDER = 'fleet.lock.json';
 export const LOCK_FILES: ReadonlySet<string> = new Set([LOCK, HOLDER]);
 
 const Holder = z.object({ command: z.string(), pid: z.int(), identity: z.string(), since: z.string() });
+type Holder = z.output<typeof Holder>;
+
+/** The name under which the supervisor holds the lock, for the moment in which it starts a process. */
+export const SUPERVISOR_RESTART = 'the supervisor';
+const RESTART_MS = 10_000;
 
 /**
  * Lets one command at a time change the processes and files of a fleet, or of a worker, in `dir`: of two that start the same
  * member, one would be named by no pid file. Creates the folder; the disposal leaves nothing of the lock. A process that dies,
- * however, frees it. Does not wait for it: throws CAPACITY, which names the command that holds it, and CONFIG_INVALID for a
- * folder that this user cannot write to. A folder of a read-only file system, as in an image, is not locked: nothing can be
- * started there.
+ * however, frees it. Waits for a restart by the supervisor, and for no command: throws CAPACITY, which names the command that
+ * holds it, and CONFIG_INVALID for a folder that this user cannot write to. A folder of a read-only file system, as in an
+ * image, is not locked: nothing can be started there.
  */
 export function lockFolder(dir: string, command: string): Disposable {
   const folder = resolve(dir);
   const [file, holderFile] = [join(folder, LOCK), join(folder, HOLDER)];
   try {
     let made: string | undefined;
+    const began = Date.now();
     for (let attempt = 1; ; attempt += 1) {
       const isLast = attempt >= MAX_ATTEMPTS;
       made = makeFolder(folder, isLast) ?? made;
       const lock = lockInPlace(file, isLast);
       if (lock === 'gone' && !isLast) continue;
-      if (lock === 'gone' || lock === 'held') throw isHeld(folder, holderFile);
+      if (lock === 'held') {
+        const holder = holderIn(holderFile);
+        if (Date.now() - began >= patienceFor(holder)) throw isHeld(folder, holder);
+        pause();
+        attempt = 0;
+        continue;
+      }
+      if (lock === 'gone') throw isHeld(folder, undefined);
       const { pid } = process;
       const top = made;
       const since = new Date().toISOString();
@@ -106,14 +119,15 @@ function identityOf(file: string): string | undefined {
 /** A command that has just begun names itself within this time, in milliseconds. */
 const NAMED_MS = 1000;
 
-function isHeld(folder: string, holderFile: string): FleetError {
-  let holder = holderIn(holderFile);
-  for (
-    const until = Date.now() + NAMED_MS;
-    holder === undefined && Date.now() < until;
-    holder = holderIn(holderFile)
-  )
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+/** A command without a name begins or ends at this moment. */
+const patienceFor = (holder: Holder | undefined): number => {
+  if (holder === undefined) return NAMED_MS;
+  return holder.command === SUPERVISOR_RESTART ? RESTART_MS : 0;
+};
+
+const pause = (): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+
+function isHeld(folder: string, holder: Holder | undefined): FleetError {
   const who = holder ? `${holder.command} (process ${holder.pid}, since ${holder.since})` : 'another command';
   const end = holder ? `end it (kill ${holder.pid})` : 'end it';
   return new FleetError(
@@ -123,7 +137,7 @@ function isHeld(folder: string, holderFile: string): FleetError {
 }
 
 /** Undefined at the moment in which the holder begins or ends. */
-function holderIn(file: string): z.output<typeof Holder> | undefined {
+function holderIn(file: string): Holder | undefined {
   try {
     const { data } = Holder.safeParse(JSON.parse(readFileSync(file, 'utf8')));
     return data && processIdentity(data.pid) === data.identity ? data : undefined;

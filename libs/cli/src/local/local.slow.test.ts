@@ -19,12 +19,13 @@ import { openConnection } from '@hermes-fleet/events/testing';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
+import { smallFleet } from '../../testing/small-fleet.ts';
 import { keyPaths } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import { fleetDown } from './down.ts';
 import { reloadNats } from './nats-server.ts';
 import { isAlive, processIdentity, recordProcess, runningProcess } from './pid-file.ts';
-import { type FleetPlan, planFleet } from './plan.ts';
+import { planFleet } from './plan.ts';
 import { fleetStatus, probe } from './ready.ts';
 import { fleetUp } from './up.ts';
 
@@ -89,37 +90,6 @@ test('down leaves a process alone that reuses a recorded pid', async (t) => {
   assert.ok(processIdentity(child.pid));
   assert.equal(existsSync(file), false);
 });
-
-const GATEWAY = `
-import { createServer } from 'node:http';
-import { spawn } from 'node:child_process';
-import { basename } from 'node:path';
-const profile = basename(process.env.HERMES_STATE_DIR);
-const port = Number(process.env[profile.toUpperCase() + '_PORT']);
-if (profile === process.env.BROKEN) { console.error('no config for ' + profile); process.exit(3); }
-if (profile === process.env.STUBBORN) process.on('SIGTERM', () => {});
-else process.on('SIGTERM', () => process.exit(0));
-const [waiting, awaited] = (process.env.WAITS_FOR ?? '').split('>');
-if (profile === waiting) while (!(await fetch('http://127.0.0.1:' + process.env[awaited.toUpperCase() + '_PORT']).catch(() => undefined))) {}
-createServer((_, reply) => reply.end(JSON.stringify({ secret: process.env.A2A_HERMES_TOKEN_OPERATOR ?? null }))).listen(port, '127.0.0.1');
-`;
-
-/** A fleet on its own ports, with an entry point that answers like a gateway. */
-function smallFleet(t: TestContext): {
-  plan: FleetPlan;
-  up: (env?: NodeJS.ProcessEnv) => ReturnType<typeof fleetUp>;
-} {
-  const down = (): Promise<unknown> => fleetDown({ plan, clock, graceMs: 2_000 });
-  const dir = tempDir(t, { prefix: 'local-', closeFirst: down });
-  const plan = planFleet({ root, dir: join(dir, 'fleet'), portOffset: 1_000 + (process.pid % 3_500) * 6 });
-  const entryPoint = join(dir, 'gateway.mjs');
-  writeFileSync(entryPoint, GATEWAY);
-  return {
-    plan,
-    up: (env = {}) =>
-      fleetUp({ plan, env: { ...process.env, ...env }, clock, log, entryPoint, readyMs: 20_000 }),
-  };
-}
 
 test('up starts what is down and leaves running processes alone; down stops everything', {
   skip,

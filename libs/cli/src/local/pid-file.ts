@@ -4,18 +4,36 @@ import { join } from 'node:path';
 import { parseJson, systemCode } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
+/** Digests of what a process was started with, so that a later `up` finds out what has changed. */
+export const Fingerprint = z
+  .object({ program: z.string(), configuration: z.string(), environment: z.string(), keys: z.string() })
+  .readonly();
+export type Fingerprint = z.output<typeof Fingerprint>;
+
 /** `identity` is its processIdentity at the start. */
-const RunningProcess = z.object({ name: z.string(), pid: z.number(), identity: z.string() }).readonly();
+const RunningProcess = z
+  .object({
+    name: z.string(),
+    pid: z.number(),
+    identity: z.string(),
+    fingerprint: Fingerprint.optional(),
+  })
+  .readonly();
 /** A process that `up` started. */
 export type RunningProcess = z.output<typeof RunningProcess>;
 
 const fileOf = (runDir: string, name: string): string => join(runDir, `${name}.json`);
 
 /** Writes the pid file of a process that was just started; undefined when the process has already ended. */
-export function recordProcess(runDir: string, name: string, pid: number): RunningProcess | undefined {
+export function recordProcess(
+  runDir: string,
+  name: string,
+  pid: number,
+  fingerprint?: Fingerprint,
+): RunningProcess | undefined {
   const identity = processIdentity(pid);
   if (identity === undefined) return undefined;
-  const running = { name, pid, identity };
+  const running = { name, pid, identity, fingerprint };
   mkdirSync(runDir, { recursive: true, mode: 0o700 });
   const temporary = `${fileOf(runDir, name)}.tmp`;
   writeFileSync(temporary, `${JSON.stringify(running)}\n`, { mode: 0o600 });
@@ -28,6 +46,12 @@ export function runningProcess(runDir: string, name: string): RunningProcess | u
   const recorded = readRecord(fileOf(runDir, name));
   if (recorded === undefined) return undefined;
   return isAlive(recorded) ? recorded : undefined;
+}
+
+/** True for a process that has ended without a command that stopped it: its pid file is there. */
+export function hasDied(runDir: string, name: string): boolean {
+  const recorded = readRecord(fileOf(runDir, name));
+  return recorded !== undefined && !isAlive(recorded);
 }
 
 export function isAlive(running: RunningProcess): boolean {
@@ -85,6 +109,8 @@ function fromPs(pid: number): string | undefined {
     // ps prints the start time in the user's language and time zone, and both can change.
     env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
   });
+  // On a machine that is too busy for ps, a process that lives must not look like one that has ended.
+  if (ps.error) throw ps.error;
   const line = ps.status === 0 ? ps.stdout.trim() : '';
   if (line === '' || line.startsWith('Z')) return undefined;
   return line.replace(/^\S+\s+/, '');

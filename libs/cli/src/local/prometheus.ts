@@ -4,12 +4,11 @@ import { asset } from '@hermes-fleet/installation';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type Stopped, stopProcess } from './down.ts';
 import { findProgram } from './nats-server.ts';
-import { runningProcess } from './pid-file.ts';
+import { hasDied, runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedProcess } from './plan.ts';
 import { type ProcessStatus, statusOf } from './ready.ts';
 import { ensureRunning, type Outcome } from './start.ts';
-import { startProcess } from './start-process.ts';
-import type { UpOptions } from './up.ts';
+import { type ProcessCommand, startProcess } from './start-process.ts';
 
 const NAME = 'prometheus';
 const PORT = 9090;
@@ -66,7 +65,11 @@ export async function prometheusUp({
   plan,
   env,
   clock,
-}: Pick<UpOptions, 'plan' | 'env' | 'clock'>): Promise<Outcome | undefined> {
+}: {
+  readonly plan: FleetPlan;
+  readonly env: NodeJS.ProcessEnv;
+  readonly clock: Clock;
+}): Promise<Outcome | undefined> {
   const planned = planPrometheus(plan);
   const file = findPrometheus(env);
   const running = runningProcess(plan.runDir, NAME);
@@ -76,23 +79,29 @@ export async function prometheusUp({
   const isChanged = !existsSync(planned.configFile) || readFileSync(planned.configFile, 'utf8') !== wanted;
   writeFileSync(planned.configFile, wanted, { mode: 0o600 });
   const outcome = await ensureRunning({ plan, clock }, planned, () =>
-    startProcess(plan.runDir, planned, {
-      file: file ?? NAME,
-      args: [
-        `--config.file=${planned.configFile}`,
-        `--storage.tsdb.path=${join(planned.dir, 'data')}`,
-        `--storage.tsdb.retention.time=${RETENTION.days}d`,
-        `--storage.tsdb.retention.size=${RETENTION.size}`,
-        `--web.listen-address=127.0.0.1:${planned.port}`,
-      ],
-      // It needs nothing of the environment, which may hold keys.
-      env: { PATH: env.PATH, HOME: planned.dir },
-      cwd: planned.dir,
-    }),
+    startProcess(plan.runDir, planned, prometheusCommand(plan, env)),
   );
   if (running !== undefined && isChanged && outcome.state === 'already running')
     process.kill(running.pid, 'SIGHUP');
   return outcome;
+}
+
+/** How it is started. */
+export function prometheusCommand(plan: FleetPlan, env: NodeJS.ProcessEnv): ProcessCommand {
+  const planned = planPrometheus(plan);
+  return {
+    file: findPrometheus(env) ?? NAME,
+    args: [
+      `--config.file=${planned.configFile}`,
+      `--storage.tsdb.path=${join(planned.dir, 'data')}`,
+      `--storage.tsdb.retention.time=${RETENTION.days}d`,
+      `--storage.tsdb.retention.size=${RETENTION.size}`,
+      `--web.listen-address=127.0.0.1:${planned.port}`,
+    ],
+    // It needs nothing of the environment, which may hold keys.
+    env: { PATH: env.PATH, HOME: planned.dir },
+    cwd: planned.dir,
+  };
 }
 
 /** Stops the Prometheus that `up` started; undefined when there is none. */
@@ -101,8 +110,8 @@ export async function prometheusDown(plan: FleetPlan, clock: Clock): Promise<Sto
   return stopped.state === 'was not running' ? undefined : stopped;
 }
 
-/** The state of the Prometheus that `up` started; undefined when it does not run. */
+/** The state of the Prometheus that `up` started; undefined when there is none. */
 export async function prometheusStatus(plan: FleetPlan): Promise<ProcessStatus | undefined> {
-  if (runningProcess(plan.runDir, NAME) === undefined) return undefined;
+  if (runningProcess(plan.runDir, NAME) === undefined && !hasDied(plan.runDir, NAME)) return undefined;
   return statusOf(plan, planPrometheus(plan));
 }

@@ -100,7 +100,8 @@ export interface ProcessStatus {
   readonly name: string;
   readonly pid: number | undefined;
   readonly url: string;
-  readonly state: 'ready' | 'not ready' | 'down';
+  /** `failed`: it died so often that the supervisor leaves it down. */
+  readonly state: 'ready' | 'not ready' | 'down' | 'failed';
   readonly detail?: string;
   readonly logFile: string;
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { recordProcess } from './pid-file.ts';
+import { type Fingerprint, recordProcess } from './pid-file.ts';
 import type { PlannedProcess } from './plan.ts';
 
 /** A larger log is rotated at the next start; one old log is kept. */
@@ -13,6 +13,10 @@ export interface ProcessCommand {
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
+  /** Recorded in the pid file. */
+  readonly fingerprint?: Fingerprint | undefined;
+  /** Its standard input; nothing without it. */
+  readonly input?: string;
 }
 
 export interface Started {
@@ -37,7 +41,7 @@ export function startProcess(
       cwd: command.cwd,
       env: command.env,
       detached: true,
-      stdio: ['ignore', log, log],
+      stdio: [command.input === undefined ? 'ignore' : 'pipe', log, log],
     });
   } finally {
     closeSync(log);
@@ -46,7 +50,10 @@ export function startProcess(
   child.once('exit', (code, signal) =>
     ended.abort(`ended ${signal ? `by ${signal}` : `with exit code ${code}`}`),
   );
-  if (child.pid !== undefined) recordProcess(runDir, name, child.pid);
+  // A process that ends before it has read its input says why in its log.
+  child.stdin?.once('error', () => undefined);
+  if (child.pid !== undefined) recordProcess(runDir, name, child.pid, command.fingerprint);
+  child.stdin?.end(command.input);
   return { pid: child.pid ?? 0, ended: ended.signal, release: () => child.unref() };
 }
 

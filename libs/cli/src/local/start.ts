@@ -28,25 +28,24 @@ function logTail(file: string, lines: number): string {
 export interface Outcome {
   readonly name: string;
   readonly url: string;
-  readonly state: 'started' | 'already running' | 'failed';
-  /** The reason of a failure, and the end of the log. */
+  readonly state: 'started' | 'already running' | 'restarted' | 'failed';
+  /** The reason of a failure, and the end of the log; of a restart, what changed; or why a changed service runs on. */
   readonly reason?: string;
+}
+
+export interface StartOptions<P = Pick<FleetPlan, 'runDir'>> {
+  readonly plan: P;
+  readonly clock: Clock;
+  /** Time limit for a process to become ready. */
+  readonly readyMs?: number | undefined;
 }
 
 /** Starts a process unless it runs, and waits until it is ready. */
 export async function ensureRunning(
-  {
-    plan,
-    clock,
-    readyMs = READY_MS,
-  }: {
-    readonly plan: Pick<FleetPlan, 'runDir'>;
-    readonly clock: Clock;
-    readonly readyMs?: number | undefined;
-  },
+  { plan, clock, readyMs = READY_MS }: StartOptions,
   planned: PlannedProcess,
   start: () => Started,
-): Promise<Outcome> {
+): Promise<Outcome & { readonly state: Exclude<Outcome['state'], 'restarted'> }> {
   const { name, url } = planned;
   const running = runningProcess(plan.runDir, name);
   if (running === undefined && (await isTaken(planned.port, clock))) {

@@ -1,43 +1,51 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setUpStreams } from '@hermes-fleet/events';
-import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import { version } from '@hermes-fleet/installation';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import { initKeys } from '../keys/init.ts';
-import { keyPaths, SETUP } from '../keys/layout.ts';
+import { CONSOLE, keyPaths, SETUP } from '../keys/layout.ts';
 import { connectionFromKeys } from '../keys/nats-user.ts';
 import { readSecret } from '../keys/secret-file.ts';
+import { checkVersion, recordVersion, versionFile } from '../upgrade/state-version.ts';
+import { memberCommands, natsCommand } from './commands.ts';
+import { changeSince } from './fingerprint.ts';
 import { findNatsServer, reloadNats } from './nats-server.ts';
-import { commandOf, type FleetPlan, type PlannedMember, serviceEnv } from './plan.ts';
+import { runningProcess } from './pid-file.ts';
+import type { FleetPlan, PlannedMember } from './plan.ts';
 import { recordOffset } from './port-offset.ts';
-import { ensureRunning, type Outcome } from './start.ts';
-import { type Started, startProcess } from './start-process.ts';
+import { type Changed, left, restartChanged } from './restart.ts';
+import { ensureRunning, type Outcome, type StartOptions } from './start.ts';
+import { startProcess } from './start-process.ts';
 
-export interface UpOptions {
-  readonly plan: FleetPlan;
+export interface UpOptions extends StartOptions<FleetPlan> {
   /** Inherited by every process; variables that the fleet sets take precedence. */
   readonly env: NodeJS.ProcessEnv;
-  readonly clock: Clock;
   readonly log: Log;
-  /** Time limit for a process to become ready. */
-  readonly readyMs?: number;
   /** Replaces the entry point of every service. */
   readonly entryPoint?: string;
   /** False: start no console. */
   readonly withConsole?: boolean;
   /** False: start no trader. */
   readonly withTrader?: boolean;
+  /** False: running services that have changed run on. */
+  readonly withRestarts?: boolean;
 }
 
 /**
  * Starts the fleet as plain processes: keys, NATS and its streams, then the trader, the profiles and the console in
- * parallel. Leaves running processes alone. Waits until every process is ready and reports those that fail; retries nothing. Throws
- * CONFIG_INVALID when there is no nats-server, or when the fleet in this folder runs on other ports.
+ * parallel. Then restarts, one at a time, running services whose program, configuration, environment or keys have changed
+ * since their start; leaves the others alone. Waits until every process is ready and reports those that fail; retries nothing. Throws
+ * CONFIG_INVALID when there is no nats-server, when the fleet in this folder runs on other ports, and, before it changes
+ * anything, for a fleet of a newer version.
  */
 export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   const { plan } = options;
+  checkVersion(versionFile(plan.keysDir), version());
   const server = findNatsServer(options.env);
   prepareFolders(plan);
   recordOffset(plan);
+  recordVersion(versionFile(plan.keysDir), version());
   const { natsConfig } = keyPaths(plan.keysDir);
   const before = readSecret(natsConfig);
   initKeys({
@@ -52,12 +60,7 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   });
 
   const nats = await ensureRunning(options, plan.nats, () =>
-    startProcess(plan.runDir, plan.nats, {
-      file: server.command,
-      args: ['--config', natsConfig],
-      env: options.env,
-      cwd: plan.dir,
-    }),
+    startProcess(plan.runDir, plan.nats, natsCommand(plan, server.command, options.env)),
   );
   if (nats.state === 'failed') return [nats];
   if (nats.state === 'already running' && readSecret(natsConfig) !== before)
@@ -71,19 +74,33 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
     ...plan.profiles,
     ...(options.withConsole === false ? [] : [plan.console]),
   ];
-  const ensure = (member: PlannedMember): Promise<Outcome> =>
-    ensureRunning(options, member, () => startMember(options, member));
-  return [nats, ...(await Promise.all(members.map(ensure)))];
+  const outcomes = await startMembers(options, members);
+  return [nats, ...members.flatMap(({ name }) => outcomes.find((each) => each.name === name) ?? [])];
 }
 
-function startMember(options: UpOptions, member: PlannedMember): Started {
-  const { plan, entryPoint } = options;
-  return startProcess(plan.runDir, member, {
-    file: process.execPath,
-    args: entryPoint === undefined ? commandOf(member.name) : [entryPoint],
-    env: serviceEnv(plan, member, options.env),
-    cwd: plan.home,
-  });
+/** Starts those that are down in parallel, then restarts those that have changed. */
+async function startMembers(
+  options: UpOptions,
+  members: readonly PlannedMember[],
+): Promise<readonly Outcome[]> {
+  const { runDir } = options.plan;
+  const commandFor = memberCommands(options);
+  const changed: Changed[] = [];
+  const others: Promise<Outcome>[] = [];
+  for (const member of members) {
+    const command = commandFor(member);
+    const running = runningProcess(runDir, member.name);
+    const change = running && command.fingerprint && changeSince(running.fingerprint, command.fingerprint);
+    if (change === undefined)
+      others.push(ensureRunning(options, member, () => startProcess(runDir, member, command)));
+    else changed.push({ member, command, change });
+  }
+  const outcomes = await Promise.all(others);
+  const failed = outcomes.find(({ name, state }) => state === 'failed' && name !== CONSOLE);
+  if (failed === undefined && options.withRestarts !== false)
+    return [...outcomes, ...(await restartChanged(options, changed))];
+  const why = failed ? `was not restarted, because ${failed.name} failed` : 'runs on';
+  return [...outcomes, ...changed.map((each) => left(each, why))];
 }
 
 /**

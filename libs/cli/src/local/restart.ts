@@ -1,0 +1,68 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import { CONSOLE, ORCHESTRATOR } from '../keys/layout.ts';
+import { stopProcess } from './down.ts';
+import { graceOf } from './grace.ts';
+import type { FleetPlan, PlannedMember } from './plan.ts';
+import { ensureRunning, type Outcome, type StartOptions } from './start.ts';
+import { type ProcessCommand, startProcess } from './start-process.ts';
+
+/** A running service, how it would be started now, and what differs since its start. */
+export interface Changed {
+  readonly member: PlannedMember;
+  readonly command: ProcessCommand;
+  readonly change: string;
+}
+
+/** Workers before the orchestrator, which sends them tasks, and the console last. */
+const rank = ({ member: { name } }: Changed): number => [ORCHESTRATOR, CONSOLE].indexOf(name);
+
+/**
+ * Restarts services one at a time: SIGTERM, the drain of its `shutdown.drain_s`, a start, and ready before the next one. After
+ * one that fails, the others run on as they are; so does a service whose fleet.yaml is invalid.
+ */
+export async function restartChanged(
+  options: StartOptions<FleetPlan>,
+  changed: readonly Changed[],
+): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const each of changed.toSorted((a, b) => rank(a) - rank(b))) {
+    const failed = outcomes.find(({ state }) => state === 'failed')?.name;
+    outcomes.push(
+      failed === undefined
+        ? await restart(options, each)
+        : left(each, `was not restarted, because ${failed} failed`),
+    );
+  }
+  return outcomes;
+}
+
+/** The outcome of a service that runs on as it was started. */
+export const left = ({ member: { name, url }, change }: Changed, why: string): Outcome => ({
+  name,
+  url,
+  state: 'already running',
+  reason: `${why}, although ${change}`,
+});
+
+async function restart(
+  options: StartOptions<FleetPlan>,
+  { member, command, change }: Changed,
+): Promise<Outcome> {
+  const { plan, clock } = options;
+  const { name, url } = member;
+  let graceMs: number;
+  try {
+    graceMs = graceOf(plan, name, command.env);
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    return {
+      name,
+      url,
+      state: 'failed',
+      reason: `runs on as it was started, although ${change}: ${error.message}`,
+    };
+  }
+  await stopProcess(plan.runDir, name, graceMs, clock);
+  const outcome = await ensureRunning(options, member, () => startProcess(plan.runDir, member, command));
+  return outcome.state === 'started' ? { name, url, state: 'restarted', reason: change } : outcome;
+}
