@@ -12,7 +12,13 @@ export const psUsage = usage('ps', 'list the processes or the containers of the 
 });
 
 export const localUpUsage = usage('local up', 'start the fleet as plain processes', {
-  options: PLAN_OPTIONS,
+  options: {
+    ...PLAN_OPTIONS,
+    'no-restart': flag(
+      'leave running services alone whose program, configuration, environment or keys have changed',
+    ),
+    'no-supervisor': flag('leave processes down that die; FLEET_SUPERVISOR=off does the same'),
+  },
   examples: ['local up', 'local up --port-offset 1000'],
 });
 

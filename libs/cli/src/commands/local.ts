@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { program } from '@hermes-fleet/installation';
+import { program, version } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol/ports';
-import { command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
+import { command, type Invocation, type OptionSpecs, type Values } from '../command-line/command.ts';
 import { quote, UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { type Cell, columns } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
@@ -15,10 +15,12 @@ import { CONSOLE } from '../keys/layout.ts';
 import { fleetDown } from '../local/down.ts';
 import { lockFolder } from '../local/folder-lock.ts';
 import type { FleetPlan } from '../local/plan.ts';
-import { planPrometheus, prometheusDown, prometheusStatus, prometheusUp } from '../local/prometheus.ts';
-import { fleetStatus } from '../local/ready.ts';
+import { planPrometheus, prometheusDown, prometheusUp } from '../local/prometheus.ts';
 import { fleetUp } from '../local/up.ts';
 import { renderWelcome } from '../quick-start/first-flight.ts';
+import { startSupervisor, stopSupervisor } from '../supervise/start-supervisor.ts';
+import { supervisedStatus } from '../supervise/status.ts';
+import { checkVersion, versionFile } from '../upgrade/state-version.ts';
 import { settle } from './first-flight.ts';
 
 /** `fleet local up|down|ps|logs`: runs the fleet as plain processes on this machine. */
@@ -26,25 +28,23 @@ export const commands = [
   command(localUpUsage, async (invocation) => {
     const plan = plannedFleet(invocation.values);
     using _lock = lockFolder(plan.dir, 'fleet up');
-    return await up(plan, invocation);
+    return await up(plan, invocation, invocation.values);
   }),
   listed(localDownUsage, async (plan) => {
     using _lock = lockFolder(plan.dir, 'fleet down');
+    await stopSupervisor(plan, clock);
     const seen = await prometheusDown(plan, clock);
     return [...(await fleetDown({ plan, clock })), ...(seen ? [seen] : [])];
   }),
   listed(localPsUsage, async (plan) => {
-    const seen = await prometheusStatus(plan);
-    return [...(await fleetStatus(plan)), ...(seen ? [seen] : [])].map(
-      ({ name, state, pid = null, url, detail = null, logFile }) => ({
-        name,
-        state,
-        pid,
-        url,
-        detail,
-        log_file: logFile,
-      }),
-    );
+    return (await supervisedStatus(plan)).map(({ name, state, pid = null, url, detail = null, logFile }) => ({
+      name,
+      state,
+      pid,
+      url,
+      detail,
+      log_file: logFile,
+    }));
   }),
   command(localLogsUsage, ({ values, positionals, stderr }) => {
     const lines = wholeNumber('tail', values.tail, 100);
@@ -66,22 +66,32 @@ function listed(usage: typeof localPsUsage, rows: (plan: FleetPlan) => Promise<r
 
 type UpIn = Pick<Invocation<OptionSpecs>, 'env' | 'stdout' | 'stderr' | 'print'>;
 
-async function up(plan: FleetPlan, { env, stdout, stderr, print }: UpIn): Promise<number> {
+async function up(
+  plan: FleetPlan,
+  { env, stdout, stderr, print }: UpIn,
+  values: Values<typeof localUpUsage.options>,
+): Promise<number> {
   const say = (line: string): boolean => stdout.write(`${line}\n`);
   const warn = (line: string): boolean => stderr.write(`${line}\n`);
   const note = (_: object, message: string): boolean => warn(`note: ${message}`);
   const log: Log = { info() {}, debug() {}, warn: note, error: note };
-  const outcomes = await fleetUp({ plan, env, clock, log });
+  checkVersion(versionFile(plan.keysDir), version());
+  await stopSupervisor(plan, clock);
+  const outcomes = await fleetUp({ plan, env, clock, log, withRestarts: values['no-restart'] !== true });
   const orchestrator = outcomes.find(({ name, state }) => name === 'switch' && state !== 'failed');
   if (orchestrator) await settle(orchestrator.url, stderr);
   const all = outcomes.filter(({ state }) => state === 'failed');
   const failed = all.filter(({ name }) => name !== CONSOLE);
   const seen = failed.length === 0 ? await prometheusUp({ plan, env, clock }) : undefined;
+  const isSupervised = values['no-supervisor'] !== true && env.FLEET_SUPERVISOR !== 'off';
+  const unsupervised = isSupervised ? await startSupervisor({ plan, env, clock }) : undefined;
+  if (unsupervised) warn(`\nno process is restarted that dies: the supervisor ${unsupervised}`);
   if (print) {
     print([...outcomes, ...(seen ? [seen] : [])]);
     return failed.length > 0 ? 1 : 0;
   }
-  for (const { name, state } of outcomes) say(`${name.padEnd(8)}  ${state}`);
+  for (const { name, state, reason } of outcomes)
+    say(`${name.padEnd(8)}  ${state}${reason && state !== 'failed' ? `: ${reason}` : ''}`);
   for (const { name, reason } of all) warn(`\n${name} ${reason}`);
   if (failed.length > 0) {
     const names = failed.map(({ name }) => name).join(', ');

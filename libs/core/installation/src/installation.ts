@@ -21,6 +21,7 @@ export const PROGRAMS = {
   profile: 'services/profile/src/main.ts',
   trader: 'services/trader/src/main.ts',
   console: 'services/console/src/main.ts',
+  supervisor: 'libs/cli/src/supervise/main.ts',
   backtest: 'services/trader/src/backtest/main.ts',
   'markdown-worker': 'libs/agent/loop/src/tools/web/markdown-worker.ts',
   'mcp-filesystem': 'node_modules/@modelcontextprotocol/server-filesystem/dist/index.js',

@@ -1,0 +1,40 @@
+import { hasDied, runningProcess } from '../local/pid-file.ts';
+import type { FleetPlan } from '../local/plan.ts';
+import { prometheusStatus } from '../local/prometheus.ts';
+import { fleetStatus, type ProcessStatus } from '../local/ready.ts';
+import { SUPERVISOR } from './orders.ts';
+import { type RestartRecord, readRestarts } from './restarts.ts';
+import { logOf } from './start-supervisor.ts';
+
+/** The current state of every process, with its restarts since the last `up`, and of the supervisor and Prometheus that `up` started. */
+export async function supervisedStatus(plan: FleetPlan): Promise<readonly ProcessStatus[]> {
+  const restarts = readRestarts(plan.runDir) ?? {};
+  const prometheus = await prometheusStatus(plan);
+  const all = [...(await fleetStatus(plan)), ...(prometheus ? [prometheus] : [])];
+  return [...all.map((status) => withRestarts(status, restarts[status.name])), ...statusOfSupervisor(plan)];
+}
+
+type Restarts = RestartRecord[string];
+
+function withRestarts(status: ProcessStatus, restarts: Restarts | undefined): ProcessStatus {
+  if (restarts === undefined) return status;
+  const { count, lastAt, failedAt } = restarts;
+  if (failedAt !== undefined && status.state === 'down') {
+    const detail = `restarted ${times(count)}, and died each time; down since ${timeOf(failedAt)}: its log says why, up starts it again`;
+    return { ...status, state: 'failed', detail };
+  }
+  const detail = `restarted ${times(count)}, last at ${timeOf(lastAt)}`;
+  return { ...status, detail: status.detail === undefined ? detail : `${status.detail}; ${detail}` };
+}
+
+const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
+const timeOf = (ms: number): string => new Date(ms).toISOString();
+
+/** Nothing where `up` started none. */
+function statusOfSupervisor(plan: FleetPlan): ProcessStatus[] {
+  const pid = runningProcess(plan.runDir, SUPERVISOR)?.pid;
+  const shown = { name: SUPERVISOR, url: '', logFile: logOf(plan), pid };
+  if (pid !== undefined) return [{ ...shown, state: 'ready' }];
+  if (!hasDied(plan.runDir, SUPERVISOR)) return [];
+  return [{ ...shown, state: 'down', detail: 'has died, so nothing is restarted: up starts it again' }];
+}
