@@ -8,7 +8,8 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { type BackupSummary, backUpToFile } from '../src/backup/backup.ts';
 import { type FleetPlan, planFleet } from '../src/local/plan.ts';
 
-const RELEASE = '1.2.3';
+/** The version of the program that backs up and restores. */
+export const RELEASE = '1.2.3';
 
 /** Expects a FleetError. */
 export const failure = (code: string, reason: RegExp) => (error: unknown) =>

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import { backUp, beside, failure, fleetFolder, valueIn } from '../../testing/fleet-folder.ts';
+import { backUp, beside, failure, fleetFolder, RELEASE, valueIn } from '../../testing/fleet-folder.ts';
 import { recordProcess } from '../local/pid-file.ts';
 import type { FleetPlan } from '../local/plan.ts';
 import { pauseProcesses } from './pause.ts';
@@ -24,8 +24,9 @@ describe('a backup', () => {
     assert.equal(statSync(file).mode & 0o777, 0o600);
 
     const other = beside(plan, 'other');
-    assert.deepEqual(await restore(other, file), manifest);
-    assert.deepEqual(readdirSync(other.dir).toSorted(), ['keys', 'nats', 'state', 'workspaces']);
+    assert.deepEqual(await restore(other, file, RELEASE), manifest);
+    assert.deepEqual(readdirSync(other.dir).toSorted(), ['keys', 'nats', 'state', 'version', 'workspaces']);
+    assert.equal(readFileSync(join(other.dir, 'version'), 'utf8'), `${RELEASE}\n`);
     assert.deepEqual([valueIn(other, 'switch'), valueIn(other, 'neo')], ['switch', 'neo']);
     const tree = join(other.dir, 'workspaces/neo/contexts/c/tree');
     assert.equal(readFileSync(join(tree, 'a file\nwith a line break'), 'utf8'), 'x');
@@ -42,7 +43,7 @@ describe('a backup', () => {
     const other = beside(plan, 'other');
     mkdirSync(join(other.dir, 'state/switch'), { recursive: true });
     writeFileSync(join(other.dir, 'state/switch/ledger.db'), '');
-    await restore(other, file);
+    await restore(other, file, RELEASE);
     assert.deepEqual(readdirSync(join(other.dir, 'state')).toSorted(), ['neo', 'switch']);
     await assert.rejects(
       backUp(plan, `${file}2`, 'trinity'),
@@ -92,7 +93,7 @@ describe('a backup', () => {
       const { pausedMs } = await backUp(plan, file);
       assert.ok(pausedMs > 0);
       const copy = beside(plan, `copy-${round}`);
-      await restore(copy, file);
+      await restore(copy, file, RELEASE);
       const [one = 0, two = 0] = numbers(copy);
       // A file that is being written is empty for a moment.
       if (one > 0 && two > 0) assert.ok(one - two === 0 || one - two === 1, `${one} and ${two}`);

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { zstdCompressSync } from 'node:zlib';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { backUp, beside, failure, fleetFolder } from '../../testing/fleet-folder.ts';
+import { backUp, beside, failure, fleetFolder, RELEASE } from '../../testing/fleet-folder.ts';
 import { recordProcess } from '../local/pid-file.ts';
 import { planFleet } from '../local/plan.ts';
 import { restore } from './restore.ts';
@@ -45,14 +45,23 @@ describe('a restore', () => {
       const at = Math.floor(bytes / 2);
       content[at] = (content[at] ?? 0) ^ 1;
     });
-    await assert.rejects(restore(other, flipped), failure('CONFIG_INVALID', /is no complete backup: /));
-    truncateSync(flipped, bytes - 5);
-    await assert.rejects(restore(other, flipped), failure('CONFIG_INVALID', /is no complete backup: /));
     await assert.rejects(
-      restore(other, '/etc/hostname'),
+      restore(other, flipped, RELEASE),
       failure('CONFIG_INVALID', /is no complete backup: /),
     );
-    await assert.rejects(restore(other, join(plan.dir, 'none')), failure('CONFIG_INVALID', /ENOENT/));
+    truncateSync(flipped, bytes - 5);
+    await assert.rejects(
+      restore(other, flipped, RELEASE),
+      failure('CONFIG_INVALID', /is no complete backup: /),
+    );
+    await assert.rejects(
+      restore(other, '/etc/hostname', RELEASE),
+      failure('CONFIG_INVALID', /is no complete backup: /),
+    );
+    await assert.rejects(
+      restore(other, join(plan.dir, 'none'), RELEASE),
+      failure('CONFIG_INVALID', /ENOENT/),
+    );
     assert.equal(existsSync(other.dir), false);
   });
 
@@ -79,7 +88,10 @@ describe('a restore', () => {
       [manifest(['state/neo']), ['state/neo', 'state/switch'], /no backup has: state\/switch\//],
     ];
     for (const [text, entries, reason] of rows)
-      await assert.rejects(restore(other, archive(text, ...entries)), failure('CONFIG_INVALID', reason));
+      await assert.rejects(
+        restore(other, archive(text, ...entries), RELEASE),
+        failure('CONFIG_INVALID', reason),
+      );
     assert.equal(existsSync(other.dir), false);
   });
 
@@ -88,7 +100,7 @@ describe('a restore', () => {
     const file = join(plan.dir, '../neo.tar.zst');
     await backUp(plan, file, 'neo');
     await assert.rejects(
-      restore(plan, file),
+      restore(plan, file, RELEASE),
       failure(
         'CONFIG_INVALID',
         /has keys\/neo, state\/neo, workspaces\/neo already: restore into a folder without/,
@@ -97,7 +109,7 @@ describe('a restore', () => {
     const other = beside(plan, 'other');
     recordProcess(other.runDir, 'switch', process.pid);
     await assert.rejects(
-      restore(other, file),
+      restore(other, file, RELEASE),
       failure('CONFIG_INVALID', /switch runs: stop the fleet first/),
     );
     assert.deepEqual(readdirSync(other.dir), ['run']);
@@ -118,7 +130,7 @@ describe('a restore', () => {
         failure('CONFIG_INVALID', /state\/neo\/ledger.db is damaged in the backup: /)(error) &&
         failure('CONFIG_INVALID', reason)(error);
       const other = beside(plan, 'other');
-      await assert.rejects(restore(other, file), isDamaged, what);
+      await assert.rejects(restore(other, file, RELEASE), isDamaged, what);
       assert.equal(existsSync(other.dir), false, what);
 
       // As volumes, and as a fleet that had other members.
@@ -132,7 +144,7 @@ describe('a restore', () => {
       }
       writeFileSync(join(other.dir, 'state/trinity/ledger.db'), 'hers');
       const before = everythingIn(other.dir);
-      await assert.rejects(restore(other, file), isDamaged, what);
+      await assert.rejects(restore(other, file, RELEASE), isDamaged, what);
       assert.deepEqual(everythingIn(other.dir), before, what);
       rmSync(other.dir, { recursive: true });
       rmSync(file);
@@ -148,15 +160,35 @@ describe('a restore', () => {
     writeFileSync(join(other.dir, 'state'), 'a file');
     const before = everythingIn(other.dir);
     await assert.rejects(
-      restore(other, file),
+      restore(other, file, RELEASE),
       failure('CONFIG_INVALID', /has state\/neo, state\/switch already: /),
     );
     assert.deepEqual(everythingIn(other.dir), before);
     rmSync(join(other.dir, 'state'));
     symlinkSync('/proc/none', join(other.dir, 'nats'));
     const linked = everythingIn(other.dir);
-    await assert.rejects(restore(other, file), failure('CONFIG_INVALID', /has nats already: /));
+    await assert.rejects(restore(other, file, RELEASE), failure('CONFIG_INVALID', /has nats already: /));
     assert.deepEqual(everythingIn(other.dir), linked);
+  });
+
+  it('of a newer version, or of a member for the fleet of one, is refused with what to install', async (t) => {
+    const plan = fleetFolder(t);
+    const [file, ofNeo] = [join(plan.dir, '../fleet.tar.zst'), join(plan.dir, '../neo.tar.zst')];
+    await backUp(plan, file);
+    await backUp(plan, ofNeo, 'neo');
+    const other = beside(plan, 'other');
+    await assert.rejects(
+      restore(other, file, '1.2.3-rc.1'),
+      failure('CONFIG_INVALID', /was made by 1\.2\.3, this is 1\.2\.3-rc\.1: install 1\.2\.3 or a later one/),
+    );
+    assert.equal(existsSync(other.dir), false);
+    mkdirSync(other.dir);
+    writeFileSync(join(other.dir, 'version'), '2.0.0\n');
+    await assert.rejects(
+      restore(other, ofNeo, RELEASE),
+      failure('CONFIG_INVALID', /other was written by 2\.0\.0, this is 1\.2\.3/),
+    );
+    assert.deepEqual(readdirSync(other.dir), ['version']);
   });
 
   it('that ends in the middle leaves everything as it was', async (t) => {
@@ -167,7 +199,7 @@ describe('a restore', () => {
     };
     const tar = (...args: string[]): void => assert.equal(spawnSync('tar', args, { cwd: dir }).status, 0);
     const parts = ['keys/neo', 'state/neo'];
-    const manifest = { format: 1, release: '9.0.0', created_at: '2026-11-28T00:00:00Z', parts };
+    const manifest = { format: 1, release: RELEASE, created_at: '2026-11-28T00:00:00Z', parts };
     put('fleet-backup.json', JSON.stringify(manifest));
     put('keys/neo/token', 'hash');
     put('state/neo/x', 'a file');
@@ -178,11 +210,17 @@ describe('a restore', () => {
     const file = join(dir, 'a.tar.zst');
     writeFileSync(file, zstdCompressSync(readFileSync(join(dir, 'a.tar'))));
     const plan = planFleet({ root: '/', dir: join(dir, 'fleet') });
-    await assert.rejects(restore(plan, file), failure('CONFIG_INVALID', /is no complete backup: tar ended/));
+    await assert.rejects(
+      restore(plan, file, RELEASE),
+      failure('CONFIG_INVALID', /is no complete backup: tar ended/),
+    );
     assert.equal(existsSync(plan.dir), false);
     mkdirSync(join(plan.dir, 'state/neo'), { recursive: true });
     const before = everythingIn(plan.dir);
-    await assert.rejects(restore(plan, file), failure('CONFIG_INVALID', /is no complete backup: tar ended/));
+    await assert.rejects(
+      restore(plan, file, RELEASE),
+      failure('CONFIG_INVALID', /is no complete backup: tar ended/),
+    );
     assert.deepEqual(everythingIn(plan.dir), before);
   });
 });

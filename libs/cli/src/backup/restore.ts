@@ -13,16 +13,29 @@ import { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
 import { runningProcess } from '../local/pid-file.ts';
 import type { FleetPlan } from '../local/plan.ts';
+import { compareVersions } from '../upgrade/compare-versions.ts';
+import {
+  checkVersion,
+  newer,
+  recordedVersion,
+  recordVersion,
+  versionFile,
+} from '../upgrade/state-version.ts';
 import { checkArchive, extractArchive } from './archive.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
  * Restores a backup (docs/operations.md#backup-and-restore) into the folder of a fleet that is down, and that has nothing of
- * what the backup holds. The archive is read whole before anything is written, and every database is checked afterwards.
- * Throws CONFIG_INVALID, and leaves everything as it was, modes too, if the archive or a database in it is damaged, the fleet runs, or a folder is in use.
+ * what the backup holds. `own` is the version of the program. The archive is read whole before anything is written, and every database is checked afterwards.
+ * Throws CONFIG_INVALID, and leaves everything as it was, modes too, if the archive or a database in it is damaged, a newer version made it, the
+ * fleet runs, or a folder is in use.
  */
-export async function restore(plan: FleetPlan, file: string): Promise<Manifest> {
+export async function restore(plan: FleetPlan, file: string, own: string): Promise<Manifest> {
   const manifest = await checkArchive(file);
+  if (compareVersions(manifest.release, own) > 0)
+    throw new FleetError('CONFIG_INVALID', `${file} was made by ${newer(manifest.release, own)}`);
+  const isWhole = manifest.parts.includes('nats');
+  if (!isWhole) checkVersion(versionFile(plan.keysDir), own);
   const running = plan.processes.filter(({ name }) => runningProcess(plan.runDir, name));
   if (running.length > 0)
     throw new FleetError(
@@ -42,11 +55,19 @@ export async function restore(plan: FleetPlan, file: string): Promise<Manifest> 
     await extractArchive(file, plan.dir);
     for (const part of manifest.parts)
       if (part.startsWith('state/')) checkDatabases(join(plan.dir, part), part);
+    recordRestored(plan, manifest, isWhole);
   } catch (error) {
     undo();
     throw error;
   }
   return manifest;
+}
+
+/** A whole fleet is of the version that made the backup, unless its keys say of which; one member goes on with the fleet that is there. */
+function recordRestored(plan: FleetPlan, { release }: Manifest, isWhole: boolean): void {
+  const file = versionFile(plan.keysDir);
+  const isFromBackup = file.startsWith(plan.keysDir) && recordedVersion(file) !== undefined;
+  if (isWhole && !isFromBackup) recordVersion(file, release);
 }
 
 /** True for a part that is not there, or is an empty folder, and can be made. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
+import { version } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
-import manifest from '../../package.json' with { type: 'json' };
 import { backUp, backUpToFile } from '../backup/backup.ts';
 import { restore } from '../backup/restore.ts';
 import { command } from '../command-line/command.ts';
@@ -18,7 +18,7 @@ export const commands = [
     const file = oneArgument(positionals, 'backup takes the name of one file');
     const plan = plannedFleet(values);
     using _lock = lockFolder(plan.dir, 'fleet backup');
-    const options = { plan, member: values.member, release: manifest.version, clock };
+    const options = { plan, member: values.member, release: version(), clock };
     if (file === '-') {
       await backUp(options, stdout);
       return;
@@ -36,7 +36,7 @@ export const commands = [
     if (file === '-') throw new FleetError('CONFIG_INVALID', 'a backup is read twice: name a file');
     const plan = plannedFleet(values);
     using _lock = lockFolder(plan.dir, 'fleet restore');
-    const made = await restore(plan, resolve(file));
+    const made = await restore(plan, resolve(file), version());
     show({ file, ...made }, ({ parts, created_at }) => [
       `restored ${parts.length} folders, as of ${created_at}: ${parts.join(', ')}`,
       'what happened later is not in them; make up starts the fleet',

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { version } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { command } from '../command-line/command.ts';
@@ -23,6 +24,7 @@ import { readWorkerState, type WorkerState, workerHome } from '../join/worker-ho
 import { tokenHash } from '../keys/init.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import { lockFolder } from '../local/folder-lock.ts';
+import { checkVersion, recordVersion } from '../upgrade/state-version.ts';
 
 const joinCommand = command(joinUsage, async ({ values, positionals, env, stderr, show }) => {
   const address = oneArgument(positionals, 'join needs the address of one orchestrator');
@@ -33,8 +35,12 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stderr
   const token = joinToken(values['token-file'], env);
   const known = workerOfJoin({ ...values, url, joinToken: token && tokenHash(token) });
   using changing = new DisposableStack();
+  const take = (worker: string): void => {
+    changing.use(lockFolder(worker, 'fleet join'));
+    checkVersion(join(worker, 'version'), version());
+  };
   if (known) {
-    changing.use(lockFolder(known.folder, 'fleet join'));
+    take(known.folder);
     useCertificatesOf(known.state, env);
   }
   const member = known && (await membershipOf(workerHome(known.folder, known.state), known.state));
@@ -64,8 +70,7 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stderr
       serverTls: servedCertificate(values['cert-file'], values['key-file']),
     });
     ({ folder } = planned);
-    if (known === undefined || resolve(folder) !== resolve(known.folder))
-      changing.use(lockFolder(folder, 'fleet join'));
+    if (known === undefined || resolve(folder) !== resolve(known.folder)) take(folder);
     const there = readWorkerState(folder);
     if (there && (there.name !== planned.state.name || there.orchestrator.url !== url))
       throw new FleetError(
@@ -80,6 +85,7 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stderr
     state = await enlist(planned, token, { ...options, profileDir: values['profile-dir'] });
   }
   const home = workerHome(folder, state);
+  recordVersion(join(folder, 'version'), version());
   const gateway = await runGateway(home, gatewayOf(home, state, options), {
     foreground: values.foreground === true,
     clock,

@@ -29,7 +29,7 @@ test('keys init and rotate wait for no command that is at work on the fleet of t
     assert.match((await fleet(['keys', 'init', '--dir', join(dir, 'others')])).stdout, /^keys: \d+ created/);
   }
   assert.match((await fleet(['keys', 'init', '--dir', join(dir, 'keys')])).stdout, /^keys: \d+ created/);
-  assert.deepEqual(readdirSync(dir).sort(), ['keys', 'others']);
+  assert.deepEqual(readdirSync(dir).sort(), ['keys', 'others', 'version']);
 });
 
 test('keys kubernetes prints a Secret for each reader but the operator, with every key of its folder', async (t) => {

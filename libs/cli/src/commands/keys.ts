@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
+import { version } from '@hermes-fleet/installation';
 import { systemCode } from '@hermes-fleet/protocol';
 import { command, type Values } from '../command-line/command.ts';
 import { UsageError, wholeNumber } from '../command-line/option-values.ts';
@@ -10,15 +11,19 @@ import { DEFAULT_SERVICES, keyPaths } from '../keys/layout.ts';
 import { parseReplicas } from '../keys/replicas.ts';
 import { type Owner, readSecret } from '../keys/secret-file.ts';
 import { lockFolder } from '../local/folder-lock.ts';
+import { checkVersion, recordVersion, versionFile } from '../upgrade/state-version.ts';
 import { folderOf } from './token.ts';
 
 const keysCommand = (usage: typeof keysInitUsage, renew: boolean) =>
   command(usage, ({ values, env, show }) => {
     const { natsConfig, natsClusterConfig } = keyPaths(folderOf(values, env));
     const configs = () => [readSecret(natsConfig), readSecret(natsClusterConfig)];
+    const written = versionFile(folderOf(values, env));
+    checkVersion(written, version());
     using _lock = lockOf(folderOf(values, env), `fleet ${usage.name}`);
     const before = configs();
     const summary = writeKeys(values, env, renew);
+    recordVersion(written, version());
     const isChanged = configs().some((now, at) => before[at] !== undefined && now !== before[at]);
     show(summary, ({ created, repaired, kept }) => [
       `keys: ${created} created, ${repaired} repaired, ${kept} unchanged`,

@@ -20,6 +20,7 @@ import { fleetUp } from '../local/up.ts';
 import { renderWelcome } from '../quick-start/first-flight.ts';
 import { startSupervisor, stopSupervisor } from '../supervise/start-supervisor.ts';
 import { supervisedStatus } from '../supervise/status.ts';
+import { changedConfiguration } from '../upgrade/changed-configuration.ts';
 import { checkVersion, versionFile } from '../upgrade/state-version.ts';
 import { settle } from './first-flight.ts';
 
@@ -101,6 +102,8 @@ async function up(
   const addresses = [...plan.members, plan.console, plan.nats].filter(
     ({ name }) => !all.some((each) => each.name === name),
   );
+  for (const { file, line, text } of changedConfiguration(plan.home))
+    warn(`note: ${[file, line].filter((part) => part !== undefined).join(':')}: ${text}`);
   if (all.length > 0) warn('\nthe fleet runs without the console, for the reason above');
   if (seen) say(`${seen.name.padEnd(8)}  ${seen.state}`);
   const isSeen = seen !== undefined && seen.state !== 'failed';
