@@ -30,7 +30,9 @@ export function attach(
     run(() => {
       const parsed: Record<string, unknown> = node.opts();
       const given = options.flatMap(({ name, option }) => {
-        const value = parsed[option.attributeName()];
+        const read = parsed[option.attributeName()];
+        // The parser has --no-open as an option "open", which is true unless it is given.
+        const value = option.negate ? read === false || undefined : read;
         // A variable of a script that is not set must not act as if the option were absent.
         if (value === '') throw new UsageError(`--${name} must not be empty`);
         return value === undefined ? [] : [[name, value] as const];
