@@ -2,21 +2,22 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { preflight } from '../../libs/cli/src/containers/preflight.ts';
+import { folderAt } from '../../libs/cli/src/folder/fleet-folder.ts';
 import { composeProject } from '../support/compose.ts';
 import { withoutEngine } from '../support/engine.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
 
-const PARTS = ['.env', 'docker-compose.yml', 'fleet', 'deploy/fleet.sh', 'deploy/port-owner.sh'];
-
 /** A checkout with what `up` and `down` read before they change anything. */
 function checkout(t: TestContext, name: string): string {
   const dir = join(realpathSync(tempDir(t, { prefix: 'two checkouts ' })), name);
-  for (const part of [...PARTS, 'deploy/docker/preflight.sh'])
+  for (const part of ['.env', 'docker-compose.yml', 'deploy/prometheus/prometheus.yml'])
     cpSync(join(ROOT, part), join(dir, part), { recursive: true });
-  mkdirSync(join(dir, 'deploy/prometheus/rules'), { recursive: true });
-  cpSync(join(ROOT, 'deploy/prometheus/prometheus.yml'), join(dir, 'deploy/prometheus/prometheus.yml'));
+  for (const folder of ['deploy/prometheus/rules', 'deploy/profiles']) mkdirSync(join(dir, folder));
   return dir;
 }
 
@@ -37,10 +38,13 @@ async function freePort(): Promise<string> {
 test('up and down of one checkout leave alone what another has', { skip: withoutEngine() }, async (t) => {
   const { name, env } = composeProject(t, { FLEET_MODE: 'docker' });
   const [first, second] = [checkout(t, 'first'), checkout(t, 'Second One')];
-  const run = (cwd: string, args: readonly string[], more: NodeJS.ProcessEnv = {}) =>
-    runProgram(args[0] ?? '', args.slice(1), { cwd, env: { ...env, ...more }, timeoutMs: 120_000 });
-  const preflight = (cwd: string, verb: string, more: NodeJS.ProcessEnv = {}) =>
-    run(cwd, ['sh', 'deploy/docker/preflight.sh', verb], more);
+  const run = (cwd: string, [program = '', ...args]: readonly string[], more: NodeJS.ProcessEnv = {}) =>
+    runProgram(program, args, { cwd, env: { ...env, ...more }, timeoutMs: 120_000 });
+  const check = async (cwd: string, verb: 'up' | 'down', more: NodeJS.ProcessEnv = {}) => {
+    const stderr = new PassThrough();
+    const isFine = await preflight(folderAt(cwd), verb, { env: { ...env, ...more }, stderr });
+    return { isFine, said: await text(stderr.end()) };
+  };
   const recorded = async (): Promise<string> => {
     const args = ['docker', 'volume', 'inspect', '--format', '{{json .Labels}}', `${name}_checkout`];
     return (await run(first, args)).stdout.trim();
@@ -50,59 +54,56 @@ test('up and down of one checkout leave alone what another has', { skip: without
     await using taken = await takenPort();
     const { port } = taken;
     const next = Number(port) + 1000;
-    const { code, stderr } = await run(first, ['./fleet', 'up'], { SWITCH_PORT: port });
-    assert.equal(code, 1);
+    const { isFine, said } = await check(first, 'up', { SWITCH_PORT: port });
+    assert.equal(isFine, false);
     const program = `node \\(pid ${process.pid}\\) in ${process.cwd()}`;
-    assert.match(stderr, new RegExp(`^port ${port} of switch is in use by ${program}; SWITCH_PORT=${next}`));
-    assert.match(stderr, new RegExp(`^nothing was started: .* SWITCH_PORT=${next} make up$`, 'm'));
+    assert.match(said, new RegExp(`^port ${port} of switch is in use by ${program}; SWITCH_PORT=${next}`));
+    assert.match(said, new RegExp(`^nothing was started: .* SWITCH_PORT=${next} make up$`, 'm'));
     assert.equal(await recorded(), '');
-    const optional = await preflight(first, 'up', { CONSOLE_PORT: port });
-    assert.equal(optional.code, 0, optional.stderr);
-    assert.match(optional.stderr, /of console is in use by node .*, so the fleet runs without it/);
+    const optional = await check(first, 'up', { CONSOLE_PORT: port });
+    assert.equal(optional.isFine, true, optional.said);
+    assert.match(optional.said, /of console is in use by node .*, so the fleet runs without it/);
   });
 
   const port = await freePort();
   const start = ['docker', 'compose', 'up', '--detach', '--no-deps', 'prometheus'];
   const started = await run(first, start, { PROMETHEUS_PORT: port });
   assert.equal(started.code, 0, started.stderr);
-  assert.equal((await preflight(first, 'up', { PROMETHEUS_PORT: port })).code, 0, 'its own port is free');
+  assert.ok((await check(first, 'up', { PROMETHEUS_PORT: port })).isFine, 'its own port is free');
   assert.equal(await recorded(), JSON.stringify({ 'hermes-fleet.checkout': first }));
 
   await t.test(
     'a port of the containers of another checkout names the container and the checkout',
     async () => {
       const more = { COMPOSE_PROJECT_NAME: `${name}-b`, SWITCH_PORT: port };
-      const { code, stderr } = await preflight(second, 'up', more);
-      assert.equal(code, 1);
+      const { isFine, said } = await check(second, 'up', more);
+      assert.equal(isFine, false);
       const words = `port ${port} of switch is in use by the container ${name}-prometheus-1 of ${first};`;
-      assert.ok(stderr.startsWith(words), stderr);
+      assert.ok(said.startsWith(words), said);
     },
   );
 
   await t.test('up and down of a second checkout are refused, with what gives it a fleet', async () => {
-    const up = await run(second, ['./fleet', 'up'], { SWITCH_PORT: '9219' });
-    assert.deepEqual([up.code, up.stdout], [1, '']);
-    const lines = up.stderr.split('\n');
+    const up = await check(second, 'up', { SWITCH_PORT: '9219' });
+    assert.equal(up.isFine, false);
+    const lines = up.said.split('\n');
     assert.equal(
       lines[0],
       `the containers and volumes of the Compose project ${name} are of the checkout ${first}, not of this one`,
     );
     for (const line of [`COMPOSE_PROJECT_NAME=${name}-secondone`, 'SWITCH_PORT=10219'])
-      assert.ok(lines.includes(line), up.stderr);
-    const down = await run(second, ['./fleet', 'down']);
-    assert.equal(down.code, 1);
-    assert.match(down.stderr, new RegExp(`^to stop them: make -C '${first}' down$`, 'm'));
-    const left = await run(first, ['docker', 'compose', 'ps', '--quiet']);
-    assert.notEqual(left.stdout, '', 'the containers of the first run');
+      assert.ok(lines.includes(line), up.said);
+    const down = await check(second, 'down');
+    assert.equal(down.isFine, false);
+    assert.match(down.said, new RegExp(`^to stop them: make -C '${first}' down$`, 'm'));
   });
 
   await t.test('volumes stay with their checkout after down, until it is gone', async () => {
-    const down = await run(first, ['./fleet', 'down']);
+    const down = await run(first, ['docker', 'compose', 'down']);
     assert.equal(down.code, 0, down.stderr);
-    assert.equal((await preflight(second, 'up')).code, 1);
-    assert.equal((await preflight(first, 'up')).code, 0);
+    assert.ok(!(await check(second, 'up')).isFine);
+    assert.ok((await check(first, 'up')).isFine);
     rmSync(first, { recursive: true });
-    const { code, stderr } = await run(second, ['sh', 'deploy/docker/preflight.sh', 'up']);
-    assert.equal(code, 0, stderr);
+    assert.deepEqual(await check(second, 'up'), { isFine: true, said: '' });
   });
 });

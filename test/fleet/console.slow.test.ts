@@ -153,7 +153,7 @@ test('every view over a live fleet with mixed traffic, which goes on while NATS,
       ...fleet.plan.members.map(({ name }) => `${name} address ok`),
       'console ready ok',
     ]);
-    assert.match((await cli('local', 'ps')).stdout, /^console .* ready /m);
+    assert.match((await cli('ps')).stdout, /^console .* ready /m);
     assert.match((await cli('console', 'rebuild')).stdout, /it reaches back to \d{4}-/);
     await openView(page, 'tasks');
     await tab('All 14');

@@ -53,7 +53,7 @@ async function planned(t: TestContext): Promise<FleetPlan> {
   const close = { end: async (): Promise<unknown> => undefined };
   const dir = tempDir(t, { closeFirst: () => close.end() });
   const plan = planFleet({ root, dir: join(dir, 'fleet'), portOffset: await freeOffset() });
-  close.end = () => fleetIn(plan)('local', 'down').result;
+  close.end = () => fleetIn(plan)('down').result;
   return plan;
 }
 
@@ -65,12 +65,12 @@ test('of two ups at once one starts the fleet, and down ends every member of it'
 }, async (t) => {
   const plan = await planned(t);
   const fleet = fleetIn(plan);
-  const ups = await Promise.all([fleet('local', 'up').result, fleet('local', 'up').result]);
+  const ups = await Promise.all([fleet('up').result, fleet('up').result]);
   assert.deepEqual(ups.map(({ code }) => code).sort(), [0, 1], JSON.stringify(ups));
   assert.match(ups.find(({ code }) => code === 1)?.said ?? '', HOLDS);
   assert.equal(named(plan).length, 6);
   assert.deepEqual(membersOf(plan), named(plan));
-  const down = await fleet('local', 'down').result;
+  const down = await fleet('down').result;
   assert.equal(down.code, 0, down.said);
   assert.deepEqual([membersOf(plan), runningProcess(plan.runDir, 'nats')], [[], undefined]);
 });
@@ -80,14 +80,10 @@ test('while an up works, other commands are refused; killed, it leaves a fleet t
 }, async (t) => {
   const plan = await planned(t);
   const fleet = fleetIn(plan);
-  const up = fleet('local', 'up');
+  const up = fleet('up');
   while (!runningProcess(plan.runDir, 'switch')) await systemClock.sleep(20);
   const file = join(plan.dir, '../backup.tar.zst');
-  const others = [
-    ['local', 'down'],
-    ['backup', file],
-    ['restore', file],
-  ];
+  const others = [['down'], ['backup', file], ['restore', file]];
   for (const { code, said } of await Promise.all(others.map((args) => fleet(...args).result))) {
     assert.equal(code, 1, said);
     assert.match(said, HOLDS);
@@ -95,7 +91,7 @@ test('while an up works, other commands are refused; killed, it leaves a fleet t
   assert.equal(existsSync(`${file}.partial`), false);
   up.child.kill('SIGKILL');
   await up.result;
-  const down = await fleet('local', 'down').result;
+  const down = await fleet('down').result;
   assert.equal(down.code, 0, down.said);
   assert.deepEqual([membersOf(plan), runningProcess(plan.runDir, 'nats')], [[], undefined]);
   assert.deepEqual(

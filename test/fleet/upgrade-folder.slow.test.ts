@@ -14,7 +14,7 @@ for (const release of RELEASES)
   test(`a fleet folder with configuration and state of ${release} goes on under the commands of this version`, {
     timeout: 400_000,
   }, async (t) => {
-    const root = tempDir(t, { closeFirst: () => fleet('local', 'down') });
+    const root = tempDir(t, { closeFirst: () => fleet('down') });
     const env = { ...process.env, FLEET_FOLDER: root, PROMETHEUS_BIN: '' };
     const fleet = (...args: string[]) =>
       runProgram(process.execPath, [join(ROOT, 'libs/cli/src/main.ts'), ...args], {
@@ -47,7 +47,7 @@ for (const release of RELEASES)
     );
     const token = readSecret(keyPaths(plan.keysDir).operatorToken);
 
-    const up = await fleet('local', 'up', '--port-offset', String(portOffset));
+    const up = await fleet('up', '--port-offset', String(portOffset));
     assert.equal(up.code, 0, up.stdout + up.stderr);
     assert.match(
       up.stderr,
@@ -61,7 +61,7 @@ for (const release of RELEASES)
     assert.equal(audit.code, 0, audit.stdout + audit.stderr);
 
     // A second `up` finds nothing to do.
-    const again = await fleet('local', 'up');
+    const again = await fleet('up');
     assert.equal(again.code, 0, again.stderr);
     assert.doesNotMatch(again.stdout, / (?:started|restarted)/);
     const { pid } = runningProcess(plan.runDir, 'neo') ?? assert.fail('neo does not run');
@@ -70,11 +70,7 @@ for (const release of RELEASES)
 
     // The program that comes before the one that wrote the state last.
     writeFileSync(join(plan.dir, 'version'), '999.0.0\n');
-    for (const command of [
-      ['local', 'up'],
-      ['keys', 'init'],
-      ['keys', 'rotate'],
-    ]) {
+    for (const command of [['up'], ['keys', 'init'], ['keys', 'rotate']]) {
       const { code, stderr } = await fleet(
         ...command,
         ...(command[0] === 'keys' ? ['--dir', plan.keysDir] : []),
@@ -83,13 +79,13 @@ for (const release of RELEASES)
       assert.match(stderr, new RegExp(`was written by 999\\.0\\.0, this is ${version}: install 999`));
     }
     assert.equal(readSecret(keyPaths(plan.keysDir).operatorToken), token);
-    const rows = JSON.parse((await fleet('local', 'ps', '--json')).stdout);
+    const rows = JSON.parse((await fleet('ps', '--json')).stdout);
     assert.deepEqual(
       rows.map(({ name, state }: { name: string; state: string }) => `${name} ${state}`),
       [...plan.processes.map(({ name }) => `${name} ready`), 'supervisor ready'],
     );
 
-    assert.equal((await fleet('local', 'down')).code, 0);
+    assert.equal((await fleet('down')).code, 0);
     assert.deepEqual(
       [existsSync(join(plan.runDir, 'neo.json')), existsSync(join(plan.runDir, 'restarts'))],
       [false, false],

@@ -10,7 +10,7 @@ const PLANNED = [4222, 9219, 9220, 9221, 9222, 9223, 9224];
 const MARK = 9228;
 const STEP = 10;
 const BLOCKS = 90;
-/** Of the Prometheus that `fleet local up` starts beside a fleet; another block has it as the port of a profile. */
+/** Of the Prometheus that `fleet up` starts beside a fleet; another block has it as the port of a profile. */
 const BESIDE = 9090;
 
 /** Marks of this process; the system frees them when it ends, however it ends. */

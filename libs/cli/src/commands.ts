@@ -51,9 +51,10 @@ const MODULES: readonly CommandModule[] = [
   },
   { usages: [trader.traderAuditAcceptUsage], load: () => import('./commands/trader-operator.ts') },
   {
-    usages: [processes.upUsage, processes.downUsage, processes.psUsage],
-    load: () => import('./commands/checkout.ts'),
+    usages: [processes.upUsage, processes.downUsage],
+    load: () => import('./commands/up.ts'),
   },
+  { usages: [processes.psUsage], load: () => import('./commands/ps.ts') },
   { usages: [processes.backupUsage, processes.restoreUsage], load: () => import('./commands/backup.ts') },
   { usages: [workers.joinUsage, workers.leaveUsage], load: () => import('./commands/join.ts') },
   {
@@ -69,13 +70,6 @@ const MODULES: readonly CommandModule[] = [
   {
     usages: [keys.keysInitUsage, keys.keysRotateUsage, keys.keysKubernetesUsage],
     load: () => import('./commands/keys.ts'),
-  },
-  {
-    usages: [
-      ...[processes.localUpUsage, processes.localDownUsage],
-      ...[processes.localPsUsage, processes.localLogsUsage],
-    ],
-    load: () => import('./commands/local.ts'),
   },
   {
     usages: [keys.natsSetupUsage, keys.natsRefillUsage, keys.natsForgetHeadUsage],
@@ -107,6 +101,5 @@ export const GROUPS: Readonly<Record<string, string>> = {
   keys: "create or replace the keys of the fleet, and print the operator's token",
   'join-token': 'make, print and revoke the tokens with which workers join',
   workers: 'print the workers that joined, and revoke one',
-  local: 'run the fleet as plain processes on this machine',
   nats: 'administer the event bus',
 };

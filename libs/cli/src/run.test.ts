@@ -54,7 +54,7 @@ const LARGE =
   /node_modules\/(?:nats|fastify|pino|prom-client|zod|yaml|@a2a-js)\/|\/libs\/(?!cli\/|core\/installation\/|core\/service\/src\/descriptors\/)/;
 
 test('help loads no command, nothing of other packages but descriptors and the installation, and no large library', () => {
-  for (const args of [['--help'], ['help', 'send'], ['trader', '--help'], ['local', 'up', '--help']]) {
+  for (const args of [['--help'], ['help', 'send'], ['trader', '--help'], ['up', '--help']]) {
     const loaded = loadedBy(...args);
     assert.doesNotMatch(loaded, /\/cli\/src\/commands\//, args.join(' '));
     assert.doesNotMatch(loaded, LARGE, args.join(' '));

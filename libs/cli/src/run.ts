@@ -1,6 +1,6 @@
 import { version } from '@hermes-fleet/installation';
 import { CommanderError, Command as ParserNode } from 'commander';
-import type { Invocation, OptionSpecs, Streams } from './command-line/command.ts';
+import type { Invocation, OptionSpecs, Streams, Usage } from './command-line/command.ts';
 import { agentOptions, UsageError } from './command-line/option-values.ts';
 import { printLines } from './command-line/output.ts';
 import { attach, outputIn } from './command-line/parse.ts';
@@ -29,7 +29,7 @@ export async function run(
     attach(node, usage, async (parse) => {
       const { url, tokenEnv } = node.opts();
       asked = agentOptions({ url, 'token-env': tokenEnv });
-      code = await call(usage.name, parse(), env, streams);
+      code = await call(usage, parse(), env, streams);
     });
   }
   try {
@@ -49,14 +49,19 @@ export async function run(
 
 /** Loads a command and calls it. */
 async function call(
-  name: string,
+  usage: Usage,
   { values, positionals, output }: Pick<Invocation<OptionSpecs>, 'values' | 'positionals' | 'output'>,
-  env: NodeJS.ProcessEnv,
+  given: NodeJS.ProcessEnv,
   { stdin, stdout, stderr }: Streams,
 ): Promise<number> {
-  const { run } = await loadCommand(name);
+  const { findFolder } = await import('./folder/fleet-folder.ts');
+  const { withLocalEnv } = await import('./folder/env-local.ts');
+  const env = withLocalEnv(findFolder(given, process.cwd()), given, stderr);
+  const { run } = await loadCommand(usage.name);
   const { useCertificates } = await import('./client/tls.ts');
   const { serializerOf } = await import('./command-line/document.ts');
+  const { refuseWithoutNode } = await import('./containers/without-node.ts');
+  refuseWithoutNode(usage, values, positionals, env);
   useCertificates(env);
   const serialize = output === 'text' ? undefined : await serializerOf(output);
   const print = serialize && ((value: unknown) => void stdout.write(serialize(value)));

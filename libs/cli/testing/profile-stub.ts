@@ -82,8 +82,8 @@ export interface Ended {
 }
 
 /**
- * Runs the `fleet` command to its end in this process, with `input` on stdin. `more` is added to the environment of this
- * process; an undefined variable is left out.
+ * Runs the `fleet` command to its end in this process, with `input` on stdin, for a fleet of processes. `more` is added to the
+ * environment of this process; an undefined variable is left out.
  */
 export async function fleet(
   args: readonly string[],
@@ -96,7 +96,7 @@ export async function fleet(
     stdout: stdout.stream,
     stderr: stderr.stream,
   };
-  const code = await run(args, { ...process.env, ...more }, streams);
+  const code = await run(args, { ...process.env, FLEET_MODE: 'process', ...more }, streams);
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }
 

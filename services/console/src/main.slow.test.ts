@@ -20,7 +20,7 @@ test(
     const env = {
       ...{ HERMES_STATE_DIR: dir, CONSOLE_LOGIN: LOGIN_SECRET, CONSOLE_PORT: String(port) },
       ...{ NATS_HOST: '127.0.0.1', NATS_PORT: new URL(nats.url).port },
-      // As the image and `fleet local up` set them: a first start compiles, which needs memory once.
+      // As the image and `fleet up` set them: a first start compiles, which needs memory once.
       ...{ NODE_OPTIONS: '--max-semi-space-size=1', NODE_COMPILE_CACHE: join(dir, 'cache') },
     };
     for (const start of ['first', 'second']) {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { busPermissions, setUpStreams } from '@hermes-fleet/events';
 import { startNatsServer } from '@hermes-fleet/events/testing';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { silentLog } from '@hermes-fleet/protocol/testing';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { freeOffset } from '../../../test/support/ports.ts';
 import { call } from '../../../test/support/rpc.ts';
 import { TOKENS, traderHome } from '../testing/trader-process.ts';
@@ -36,6 +36,9 @@ async function openTrader(t: TestContext, natsPort: number) {
     NATS_USER: 'trader',
     NATS_PASSWORD: 'pw',
   };
+  const fleetDir = tempDir(t, { prefix: 'operator-' });
+  mkdirSync(join(fleetDir, 'keys/operator'), { recursive: true });
+  writeFileSync(join(fleetDir, 'keys/operator/token'), `${target.token}\n`);
   const home = traderHome(t, { port, broker: true, env: nats });
   home.edit('trader.yaml', (text) =>
     text
@@ -96,9 +99,9 @@ async function openTrader(t: TestContext, natsPort: number) {
             '--reach',
             `trader=${target.url}`,
           ],
-          ...['--token-stdin', ...args],
+          ...['--dir', fleetDir, ...args],
         ],
-        { input: `${target.token}\n`, encoding: 'utf8', timeout: 60_000 },
+        { encoding: 'utf8', timeout: 60_000 },
       ),
   };
 }

@@ -24,8 +24,8 @@ const TREE: Readonly<Record<string, string>> = {
   'test/fleet/fleet.slow.test.ts': "import '../support/help.ts';",
   'test/repository/rules.test.ts': '',
   'deploy/docker/image.slow.test.ts': '',
-  'deploy/fleet.sh': '',
-  'deploy/fleet.test.ts': '',
+  'deploy/script.sh': '',
+  'deploy/script.test.ts': '',
 };
 const RULES = 'test/repository/rules.test.ts';
 
@@ -51,7 +51,7 @@ test('a change concerns the tests of its package that reach it, and the rules of
     [['libs/a/src/gone.ts'], []],
     [['libs/a/package.json'], [a('one'), a('other'), a('spawns'), a('two')]],
     [['README.md', 'package.json'], []],
-    [['deploy/fleet.sh'], ['deploy/fleet.test.ts']],
+    [['deploy/script.sh'], ['deploy/script.test.ts']],
     [['test/support/help.ts'], ['test/support/help.test.ts']],
     [
       ['test/fleet/fleet.slow.test.ts', 'test/agent/crash.slow.test.ts', 'deploy/docker/image.slow.test.ts'],

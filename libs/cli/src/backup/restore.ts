@@ -11,6 +11,7 @@ import {
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
+import { ownCommand } from '../command-line/own-command.ts';
 import { runningProcess } from '../local/pid-file.ts';
 import type { FleetPlan } from '../local/plan.ts';
 import { compareVersions } from '../upgrade/compare-versions.ts';
@@ -40,7 +41,7 @@ export async function restore(plan: FleetPlan, file: string, own: string): Promi
   if (running.length > 0)
     throw new FleetError(
       'CONFIG_INVALID',
-      `${running.map(({ name }) => name).join(', ')} runs: stop the fleet first (make down)`,
+      `${running.map(({ name }) => name).join(', ')} runs: stop the fleet first (${ownCommand('down')})`,
     );
   const used = manifest.parts.filter((part) => !isFree(plan.dir, part));
   if (used.length > 0)

@@ -5,6 +5,7 @@ import { serializerOf } from './document.ts';
 import { readableReason } from './field-errors.ts';
 import { UsageError } from './option-values.ts';
 import { printLines, sanitize } from './output.ts';
+import { ownCommand } from './own-command.ts';
 
 type Hints = Readonly<Partial<Record<ErrorCode, string>>>;
 
@@ -12,7 +13,7 @@ type Hints = Readonly<Partial<Record<ErrorCode, string>>>;
 const HINTS: Hints = {
   UNAUTHENTICATED:
     'fleet token prints the token of the operator, which FLEET_TOKEN replaces; after keys rotate, restart the services',
-  PEER_UNREACHABLE: 'make ps shows what of the fleet runs, and make up starts it',
+  PEER_UNREACHABLE: `${ownCommand('ps')} shows what of the fleet runs, and ${ownCommand('up')} starts it`,
   TASK_NOT_FOUND: 'fleet tasks lists your tasks',
   TASK_NOT_CANCELABLE: 'fleet task <id> shows its result',
 };

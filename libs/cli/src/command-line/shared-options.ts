@@ -1,31 +1,23 @@
 import type { RequirementField } from '@hermes-fleet/protocol/handshake';
 import { flag, type OptionSpecs, text, texts } from './command.ts';
 
-/** Options that locate a fleet of plain processes. */
+/** Options that locate a fleet of plain processes; without them, a command finds the fleet that runs. */
 export const PLAN_OPTIONS = {
   dir: text('folder', 'the folder of the fleet; .fleet of the checkout by default'),
   'port-offset': text('n', 'what is added to every port; as at the start by default'),
 } satisfies OptionSpecs;
 
-const REACH = texts(
-  'name=url',
-  'the address of a service; repeat it for each; instead of the fleet in --dir',
-);
-
-/** Options that locate a running fleet: the processes of `--dir`, or `--reach` addresses and a token on stdin. */
+/** Options that locate a running fleet: the processes of `--dir`, or `--reach` addresses. */
 export const SERVICE_OPTIONS = {
-  reach: REACH,
-  'token-stdin': flag("read the operator's token from the first line of stdin"),
+  reach: texts('name=url', 'the address of a service; repeat it for each; instead of the fleet that runs'),
   ...PLAN_OPTIONS,
 } satisfies OptionSpecs;
 
-const PROFILE = text('name', 'the profile to ask; switch by default');
-
 /** As SERVICE_OPTIONS, for one profile of it. */
-export const FLEET_OPTIONS = { profile: PROFILE, ...SERVICE_OPTIONS } satisfies OptionSpecs;
-
-/** As FLEET_OPTIONS, for a command that reads no token from stdin. */
-export const PROFILE_OPTIONS = { profile: PROFILE, reach: REACH, ...PLAN_OPTIONS } satisfies OptionSpecs;
+export const FLEET_OPTIONS = {
+  profile: text('name', 'the profile to ask; switch by default'),
+  ...SERVICE_OPTIONS,
+} satisfies OptionSpecs;
 
 /** Options that locate a service's entry point: in the fleet of `--dir`, or with `--as-is` in this environment. */
 export const ENTRY_POINT_OPTIONS = {
@@ -35,7 +27,7 @@ export const ENTRY_POINT_OPTIONS = {
 
 /** Options that name who is asked: the profiles of a fleet, or any A2A agent. */
 export const REACH_OPTIONS = {
-  ...PROFILE_OPTIONS,
+  ...FLEET_OPTIONS,
   url: text('url', 'any A2A agent, by its address or that of its card, instead of the fleet'),
   'token-env': text('name', 'the variable with the bearer token for --url'),
 } satisfies OptionSpecs;

@@ -4,7 +4,6 @@ import {
   ENTRY_POINT_OPTIONS,
   FLEET_OPTIONS,
   PLAN_OPTIONS,
-  PROFILE_OPTIONS,
   REACH_OPTIONS,
 } from '../command-line/shared-options.ts';
 
@@ -36,14 +35,15 @@ export const consoleUsage = usage(
 
 export const logsUsage = usage(
   'logs',
-  'print the log lines of a task, of all services; without a task, follow all logs',
+  'print the log lines of a task, of all services; or the logs of services, and without a name follow all',
   {
-    args: '[task]',
+    args: '[task | service...]',
     options: {
-      stdin: flag('read the logs from stdin instead of the files of the fleet'),
       ...PLAN_OPTIONS,
+      follow: flag('go on with what services write from now on', 'f'),
+      tail: text('lines', 'how many lines of each service; 100 by default'),
     },
-    examples: ['logs', 'logs 01a20cd2-…', 'logs flight-1 --json'],
+    examples: ['logs', 'logs 01a20cd2-…', 'logs flight-1 --json', 'logs switch neo --follow'],
   },
 );
 
@@ -77,7 +77,7 @@ export const contextDeleteUsage = usage(
 
 export const mcpUsage = usage('mcp', 'serve the fleet to an MCP client over standard input and output', {
   options: {
-    ...PROFILE_OPTIONS,
+    ...FLEET_OPTIONS,
     url: text('url', 'the address of a profile, instead of the fleet in --dir'),
     'token-env': REACH_OPTIONS['token-env'],
   },

@@ -1,17 +1,7 @@
 import { flag, text, texts, usage } from '../command-line/command.ts';
 import { PLAN_OPTIONS, SERVICE_OPTIONS } from '../command-line/shared-options.ts';
 
-const ofCheckout = (name: string, summary: string) => usage(name, summary, { textOnly: true, options: {} });
-
-export const upUsage = ofCheckout('up', 'start the fleet, in containers or as plain processes');
-export const downUsage = ofCheckout('down', 'stop the fleet');
-
-export const psUsage = usage('ps', 'list the processes or the containers of the fleet', {
-  options: {},
-  examples: ['ps', 'ps --json'],
-});
-
-export const localUpUsage = usage('local up', 'start the fleet as plain processes', {
+export const upUsage = usage('up', 'start the fleet, in containers or as plain processes', {
   options: {
     ...PLAN_OPTIONS,
     'no-restart': flag(
@@ -19,31 +9,15 @@ export const localUpUsage = usage('local up', 'start the fleet as plain processe
     ),
     'no-supervisor': flag('leave processes down that die; FLEET_SUPERVISOR=off does the same'),
   },
-  examples: ['local up', 'local up --port-offset 1000'],
+  examples: ['up', 'up --port-offset 1000'],
 });
 
-export const localDownUsage = usage('local down', 'stop the fleet', {
+export const downUsage = usage('down', 'stop the fleet', { options: PLAN_OPTIONS });
+
+export const psUsage = usage('ps', 'list the processes or the containers of the fleet', {
   options: PLAN_OPTIONS,
+  examples: ['ps', 'ps --json'],
 });
-
-export const localPsUsage = usage('local ps', 'list its processes', {
-  options: PLAN_OPTIONS,
-});
-
-export const localLogsUsage = usage(
-  'local logs',
-  'print the logs of all processes, or of those that are named',
-  {
-    args: '[name...]',
-    textOnly: true,
-    options: {
-      ...PLAN_OPTIONS,
-      follow: flag('go on with what is written from now on', 'f'),
-      tail: text('lines', 'how many lines of each; 100 by default'),
-    },
-    examples: ['local logs switch neo --follow'],
-  },
-);
 
 export const backupUsage = usage(
   'backup',
@@ -69,10 +43,7 @@ export const demoUsage = usage(
   'send real tasks to a running fleet: routed, blocked, passed on, plain text, and a decision',
   {
     textOnly: true,
-    options: {
-      ...SERVICE_OPTIONS,
-      address: texts('name=url', 'an address to print; repeat it for each'),
-    },
+    options: SERVICE_OPTIONS,
   },
 );
 

@@ -1,5 +1,5 @@
 import { flag, type OptionSpecs, text, texts, usage } from '../command-line/command.ts';
-import { CONTRACT_OPTIONS, PROFILE_OPTIONS, REACH_OPTIONS } from '../command-line/shared-options.ts';
+import { CONTRACT_OPTIONS, FLEET_OPTIONS, REACH_OPTIONS } from '../command-line/shared-options.ts';
 
 /** Options that only a dispatch can carry, so not for an agent that is not of the fleet. */
 export const DISPATCHED = {
@@ -41,7 +41,7 @@ const TASK_OPTIONS = {
 
 export const tasksUsage = usage('tasks', 'print your tasks at all profiles, the latest change first', {
   options: {
-    ...PROFILE_OPTIONS,
+    ...FLEET_OPTIONS,
     profile: text('name', 'the profile to ask; all by default'),
     state: text('state', 'in this state only, such as working'),
     context: text('id', 'of this context only'),
@@ -65,7 +65,7 @@ export const taskUsage = usage('task', 'print a task as it is now, with its resu
 
 /** As TASK_OPTIONS, without those for an agent that is not of the fleet, which has no such results. */
 const RESULT_OPTIONS = {
-  ...PROFILE_OPTIONS,
+  ...FLEET_OPTIONS,
   profile: TASK_OPTIONS.profile,
 } satisfies OptionSpecs;
 
@@ -119,7 +119,7 @@ export const costUsage = usage(
   {
     args: '[id]',
     options: {
-      ...PROFILE_OPTIONS,
+      ...FLEET_OPTIONS,
       profile: text('name', 'the profile to ask; all by default'),
     },
     examples: ['cost 01a20cd2-…', 'cost', 'cost --profile neo'],

@@ -5,41 +5,76 @@ import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { backUp, backUpToFile } from '../backup/backup.ts';
 import { restore } from '../backup/restore.ts';
 import { command } from '../command-line/command.ts';
-import { oneArgument } from '../command-line/option-values.ts';
-import { plannedFleet } from '../command-line/running-fleet.ts';
+import { oneArgument, UsageError } from '../command-line/option-values.ts';
+import { printLines } from '../command-line/output.ts';
+import { ownCommand } from '../command-line/own-command.ts';
 import { backupUsage, restoreUsage } from '../command-specs/processes.ts';
+import { backUpContainers, restoreContainers } from '../containers/backup.ts';
+import { preflight } from '../containers/preflight.ts';
+import { placeOf } from '../containers/state-place.ts';
+import { currentFolder } from '../folder/fleet-folder.ts';
+import { ORCHESTRATOR } from '../keys/layout.ts';
 import { lockFolder } from '../local/folder-lock.ts';
+import { fleetInContainers, namesProcesses, plannedFleet } from '../running/running-fleet.ts';
 
 const KB = 1_000;
+const KEEP_SAFE = 'it holds the keys and the content of all tasks: keep it where only you can read it';
+
+const seconds = (ms: number): number => Math.round(ms) / 1000;
+const stoodStill = (ms: number): string => (ms > 0 ? `; the fleet stood still for ${seconds(ms)} s` : '');
 
 /** `fleet backup|restore`: the whole fleet, or one member, in one file (docs/operations.md#backup-and-restore). */
 export const commands = [
-  command(backupUsage, async ({ values, positionals, stdout, show }) => {
+  command(backupUsage, async ({ values, positionals, env, stdout, stderr, show }) => {
     const file = oneArgument(positionals, 'backup takes the name of one file');
+    const { member } = values;
+    if (!namesProcesses(values)) {
+      const folder = currentFolder();
+      const { mode, text } = await placeOf(folder, env, `state/${member ?? ORCHESTRATOR}`);
+      printLines(stderr, [`the backup is of ${text}, and of what belongs to it`]);
+      if (mode === 'docker') {
+        if (file === '-')
+          throw new UsageError('the backup of a fleet in containers needs the name of a file');
+        const made = await backUpContainers({ folder, env, clock }, resolve(file), member);
+        show({ file, bytes: made.bytes, paused_s: seconds(made.pausedMs) }, () => [
+          `${file}: ${Math.ceil(made.bytes / KB)} kB${stoodStill(made.pausedMs)}`,
+          KEEP_SAFE,
+        ]);
+        return 0;
+      }
+    }
     const plan = plannedFleet(values);
     using _lock = lockFolder(plan.dir, 'fleet backup');
-    const options = { plan, member: values.member, release: version(), clock };
+    const options = { plan, member, release: version(), clock };
     if (file === '-') {
       await backUp(options, stdout);
-      return;
+      return 0;
     }
     const { manifest: made, pausedMs, bytes } = await backUpToFile(options, resolve(file));
-    const paused_s = Math.round(pausedMs) / 1000;
-    const paused = pausedMs > 0 ? `; the fleet stood still for ${paused_s} s` : '';
-    show({ file, bytes, paused_s, ...made }, ({ parts }) => [
-      `${file}: ${parts.length} folders, ${Math.ceil(bytes / KB)} kB${paused}`,
-      'it holds the keys and the content of all tasks: keep it where only you can read it',
+    show({ file, bytes, paused_s: seconds(pausedMs), ...made }, ({ parts }) => [
+      `${file}: ${parts.length} folders, ${Math.ceil(bytes / KB)} kB${stoodStill(pausedMs)}`,
+      KEEP_SAFE,
     ]);
+    return 0;
   }),
-  command(restoreUsage, async ({ values, positionals, show }) => {
+  command(restoreUsage, async ({ values, positionals, env, stderr, show }) => {
     const file = oneArgument(positionals, 'restore takes the name of one file');
     if (file === '-') throw new FleetError('CONFIG_INVALID', 'a backup is read twice: name a file');
+    const containers = await fleetInContainers(values, env);
+    if (containers) {
+      // It has the volumes recorded as those of this folder.
+      if (!(await preflight(containers, 'up', { env, stderr }))) return 1;
+      const said = await restoreContainers({ folder: containers, env }, resolve(file));
+      show({ file, restored: said.trim() }, () => [said.trimEnd()]);
+      return 0;
+    }
     const plan = plannedFleet(values);
     using _lock = lockFolder(plan.dir, 'fleet restore');
     const made = await restore(plan, resolve(file), version());
     show({ file, ...made }, ({ parts, created_at }) => [
       `restored ${parts.length} folders, as of ${created_at}: ${parts.join(', ')}`,
-      'what happened later is not in them; make up starts the fleet',
+      `what happened later is not in them; ${ownCommand('up')} starts the fleet`,
     ]);
+    return 0;
   }),
 ];

@@ -1,10 +1,10 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
 import { oneArgument, UsageError } from '../command-line/option-values.ts';
-import { findEntryPoint } from '../command-line/running-fleet.ts';
 import { cardUsage } from '../command-specs/fleet.ts';
 import { CONSOLE } from '../keys/layout.ts';
 import { runEntryPoint, TIMEOUT_MS } from '../local/entry-point.ts';
+import { findEntryPoint } from '../running/running-fleet.ts';
 
 /**
  * `fleet card <profile>`: prints the agent card that this profile serves, built from its files. It needs no running

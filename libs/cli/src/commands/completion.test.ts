@@ -16,7 +16,7 @@ test('bash completes groups, commands and options with the printed script', asyn
   assert.deepEqual(complete('trader', 'audit', 's'), ['show']);
   assert.deepEqual(complete('send', 'a brief', '--tier-'), ['--tier-min', '--tier-max', '--tier-prefer']);
   assert.deepEqual(complete('route', '--expl'), ['--explain']);
-  assert.deepEqual(complete('lo'), ['logs', 'local']);
+  assert.deepEqual(complete('lo'), ['logs']);
   assert.deepEqual([complete('up'), complete('dow'), complete('ps')], [['up'], ['down'], ['ps']]);
   assert.deepEqual(complete('nothing', 'x'), ['']);
 });

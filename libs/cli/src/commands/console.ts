@@ -8,10 +8,12 @@ import { fleetApi, type Target } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
 import { httpUrl, UsageError } from '../command-line/option-values.ts';
 import { table } from '../command-line/output.ts';
-import { plannedFleet } from '../command-line/running-fleet.ts';
 import { consoleUsage } from '../command-specs/fleet.ts';
 import { consoleOf, newLink, seenHeads } from '../console/client.ts';
+import { linkOfContainer } from '../containers/console-link.ts';
+import { runInside, wordsOf } from '../containers/inside.ts';
 import { CONSOLE } from '../keys/layout.ts';
+import { fleetInContainers, plannedFleet } from '../running/running-fleet.ts';
 
 const DEFAULT_PORT = 9224;
 
@@ -22,24 +24,34 @@ const DEFAULT_PORT = 9224;
  */
 const consoleCommand = command(
   consoleUsage,
-  async ({ values, positionals, env, stdout, stderr, print, show }) => {
+  async ({ values, positionals, env, output, stdout, stderr, print, show }) => {
     const [verb, ...rest] = positionals;
     if (rest.length > 0 || (verb !== undefined && verb !== 'rebuild' && verb !== 'heads'))
       throw new UsageError(`console takes no "${positionals.join(' ')}", only rebuild or heads`);
     const { address } = values;
     if (address !== undefined) httpUrl('--address', address);
+    const showLink = async (link: { readonly url: string; readonly expires_at: string }): Promise<void> => {
+      show(link, () => [link.url]);
+      if (print || stdout.isTTY !== true) return;
+      stderr.write('The link works once, within five minutes.\n');
+      if (!values['no-open']) await openInBrowser(link.url, env);
+    };
+    const containers = await fleetInContainers(values, env);
+    if (containers && verb !== undefined) {
+      const words = ['console', verb, '--as-is', ...wordsOf(values, output)];
+      return await runInside(containers, env, CONSOLE, words);
+    }
+    if (containers) {
+      await showLink(await linkOfContainer(containers, env, address));
+      return 0;
+    }
     const target = values['as-is'] ? consoleHere(env) : consoleOf(plannedFleet(values));
     if (verb === 'rebuild') {
       const { reaches_back_to } = await fleetApi().call(target, ROUTES.rebuild);
       show({ reaches_back_to }, renderRebuild);
     } else if (verb === 'heads') show(await seenHeads(target), renderHeads);
-    else {
-      const link = await newLink(target, address);
-      show(link, () => [link.url]);
-      if (print || stdout.isTTY !== true) return;
-      stderr.write('The link works once, within five minutes.\n');
-      if (!values['no-open']) await openInBrowser(link.url, env);
-    }
+    else await showLink(await newLink(target, address));
+    return 0;
   },
 );
 

@@ -3,8 +3,8 @@ import { FLEET } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
 import { oneArgument, UsageError } from '../command-line/option-values.ts';
-import { findProfile } from '../command-line/running-fleet.ts';
 import { contextDeleteUsage } from '../command-specs/fleet.ts';
+import { findProfile } from '../running/running-fleet.ts';
 
 const MODES = ['keep', 'delete'];
 
@@ -12,13 +12,13 @@ const MODES = ['keep', 'delete'];
  * `fleet context delete <context-id>`: deletes a context of the operator, here and at the peers that did work of it
  * (docs/operations.md#delete-a-context). The exit code is 1 if something is left that nobody will delete.
  */
-const contextDeleteCommand = command(contextDeleteUsage, async ({ values, positionals, stdin, show }) => {
+const contextDeleteCommand = command(contextDeleteUsage, async ({ values, positionals, env, show }) => {
   const id = oneArgument(positionals, 'context delete takes the id of one context');
   if (id === '.' || id === '..')
     throw new UsageError(`no URL can name the context "${id}": only the retention removes it`);
   const { results = 'keep' } = values;
   if (!MODES.includes(results)) throw new UsageError(`--results must be keep or delete, not "${results}"`);
-  const { target } = await findProfile(values, stdin);
+  const target = await findProfile(values, env);
   const answer = await fleetApi().call(target, FLEET.deleteContext, { params: { id }, query: { results } });
   show(answer, () => render(target.name, answer));
   return answer.peers.every(({ state }) => state === 'deleted' || state === 'pending') ? 0 : 1;

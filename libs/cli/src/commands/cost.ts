@@ -1,12 +1,12 @@
 import type { Read } from '@hermes-fleet/net/api';
 import { FLEET } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
-import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/option-values.ts';
 import { type Cell, columns } from '../command-line/output.ts';
-import { fleetClient, reachable } from '../command-line/reachable.ts';
 import { costUsage } from '../command-specs/tasks.ts';
+import { askProfiles, nameSilent } from '../running/ask-profiles.ts';
+import { fleetClient, reachable } from '../running/reachable.ts';
 import { findTask } from '../task/find-task.ts';
 
 /** `fleet cost`: the tokens of a task, or the ceilings on spending of each profile and what is left below them. */

@@ -5,18 +5,28 @@ import { createLogger } from '@hermes-fleet/service';
 import { command, type Values } from '../command-line/command.ts';
 import { UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
-import { plannedFleet } from '../command-line/running-fleet.ts';
 import { eventsUsage } from '../command-specs/fleet.ts';
+import { compose } from '../containers/docker.ts';
+import { wordsOf } from '../containers/inside.ts';
+import { requireService } from '../containers/list-containers.ts';
 import { OPERATOR } from '../keys/layout.ts';
 import { connectionFromEnv, connectionFromKeys } from '../keys/nats-user.ts';
+import { fleetInContainers, plannedFleet } from '../running/running-fleet.ts';
 
 /**
  * `fleet events`: prints the task events that NATS holds, oldest first, as the operator (docs/cli.md#events). Returns 0 at
  * the end of the stream, or with `--follow` on Ctrl-C. Throws PEER_UNREACHABLE when NATS does not answer; with
  * `--follow`, a connection that breaks later is opened again, and no event is left out.
  */
-const eventsCommand = command(eventsUsage, async ({ values, env, stdout, stderr, print }) => {
+const eventsCommand = command(eventsUsage, async ({ values, env, output, stdout, stderr, print }) => {
   const filter = `fleet.task.${profileToken(values.profile)}.${typeToken(values.type)}`;
+  const containers = await fleetInContainers(values, env);
+  if (containers) {
+    await requireService(containers, env, 'nats');
+    // Only the network of the fleet reaches NATS, and only this job has the keys of the operator.
+    const args = ['run', '--rm', '--no-deps', '-T', 'events', ...wordsOf(values, output)];
+    return (await compose(containers, args, { output: 'inherit', env })).code;
+  }
   const follow = values.follow === true;
   const stop = new AbortController();
   const onInterrupt = (): void => stop.abort();
@@ -52,6 +62,7 @@ const eventsCommand = command(eventsUsage, async ({ values, env, stdout, stderr,
     process.removeListener('SIGINT', onInterrupt);
   }
   if (failure !== undefined) throw new FleetError('PEER_UNREACHABLE', `events cannot be read: ${failure}`);
+  return 0;
 });
 
 export const commands = [eventsCommand];
@@ -68,12 +79,12 @@ function typeToken(type: string | undefined): string {
 }
 
 function connectionOf(values: Values<typeof eventsUsage.options>, env: NodeJS.ProcessEnv): BusConnection {
-  const { keysDir, nats } = plannedFleet(values);
-  const connection = values['as-is']
-    ? connectionFromEnv(OPERATOR, env)
-    : connectionFromKeys(OPERATOR, keysDir, nats.url);
+  const plan = values['as-is'] ? undefined : plannedFleet(values);
+  const connection = plan
+    ? connectionFromKeys(OPERATOR, plan.keysDir, plan.nats.url)
+    : connectionFromEnv(OPERATOR, env);
   if (connection.pass !== '') return connection;
-  const where = values['as-is'] ? (env.HERMES_KEYS_DIR ?? 'the environment') : keysDir;
+  const where = plan ? plan.keysDir : (env.HERMES_KEYS_DIR ?? 'the environment');
   throw new FleetError('PEER_UNREACHABLE', `the operator's NATS login is not in ${where}`);
 }
 

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { command } from '../command-line/command.ts';
-import { namedAddress } from '../command-line/option-values.ts';
+import { namedAddress, quote } from '../command-line/option-values.ts';
 import { firstFlightUsage } from '../command-specs/processes.ts';
 import { currentFolder } from '../folder/fleet-folder.ts';
 import { renderWelcome } from '../quick-start/first-flight.ts';
@@ -11,12 +11,13 @@ import { waitUntilSettled } from '../quick-start/settled.ts';
 const firstFlightCommand = command(firstFlightUsage, async ({ values, stdout, stderr }) => {
   const addresses = (values.address ?? []).map((text) => namedAddress('address', text));
   if (values.settle !== undefined) await settle(values.settle, stderr);
+  const root = values.root ?? currentFolder().root;
   stdout.write(
     renderWelcome({
       addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
-      root: values.root ?? currentFolder().root,
+      request: `${root}/deploy/first-flight.json`,
       consoleLink: values.console,
-      tokenCommand: values['token-command'],
+      tokenCommand: values['token-command'] ?? `make -s -C ${quote(root)} token`,
     }),
   );
 });

@@ -6,7 +6,6 @@ import { fleetApi } from '../client/api.ts';
 import { command, type Values } from '../command-line/command.ts';
 import { durationMs, oneArgument, UsageError } from '../command-line/option-values.ts';
 import { table } from '../command-line/output.ts';
-import { findProfile } from '../command-line/running-fleet.ts';
 import {
   joinTokenCreateUsage,
   joinTokenListUsage,
@@ -14,11 +13,12 @@ import {
   workersListUsage,
   workersRevokeUsage,
 } from '../command-specs/workers.ts';
+import { findProfile } from '../running/running-fleet.ts';
 
-const create = command(joinTokenCreateUsage, async ({ values, stdin, show }) => {
+const create = command(joinTokenCreateUsage, async ({ values, env, show }) => {
   const expires = durationMs('expires', values.expires, 15 * 60_000);
   const path = values['token-file'];
-  const { target } = await findProfile(values, stdin);
+  const target = await findProfile(values, env);
   const body = definedFields<JsonValue>({
     name: values.name,
     expires_s: Math.round(expires / 1000),
@@ -30,7 +30,7 @@ const create = command(joinTokenCreateUsage, async ({ values, stdin, show }) => 
   const { token, ...made } = path === undefined ? await make() : await intoNewFile(path, make);
   show(path === undefined ? { ...made, token } : made, () => [
     ...(path === undefined ? [token, ''] : []),
-    ...describe(made, values, target.url),
+    ...describe(made, values, target.shown),
   ]);
 });
 
@@ -70,8 +70,8 @@ function describe(
   ];
 }
 
-const list = command(joinTokenListUsage, async ({ values, stdin, show }) => {
-  const { target } = await findProfile(values, stdin);
+const list = command(joinTokenListUsage, async ({ values, env, show }) => {
+  const target = await findProfile(values, env);
   show(await fleetApi().call(target, JOINING.tokens), ({ join_tokens: tokens }) =>
     table(
       ['id', 'name', 'state', 'expires', 'used by', 'endpoints'],
@@ -84,14 +84,14 @@ const list = command(joinTokenListUsage, async ({ values, stdin, show }) => {
   );
 });
 
-const revokeToken = command(joinTokenRevokeUsage, async ({ values, positionals, stdin, show }) => {
+const revokeToken = command(joinTokenRevokeUsage, async ({ values, positionals, env, show }) => {
   const id = oneArgument(positionals, 'join-token revoke needs the id of a join token');
-  const { target } = await findProfile(values, stdin);
+  const target = await findProfile(values, env);
   show(await fleetApi().call(target, JOINING.revokeToken, { params: { id } }), () => [`${id} is revoked`]);
 });
 
-const workers = command(workersListUsage, async ({ values, stdin, show }) => {
-  const { target } = await findProfile(values, stdin);
+const workers = command(workersListUsage, async ({ values, env, show }) => {
+  const target = await findProfile(values, env);
   show(await fleetApi().call(target, JOINING.workers), ({ workers: joined }) =>
     table(
       ['worker', 'state', 'peer', 'tasks', 'joined', 'address'],
@@ -103,9 +103,9 @@ const workers = command(workersListUsage, async ({ values, stdin, show }) => {
   );
 });
 
-const revokeWorker = command(workersRevokeUsage, async ({ values, positionals, stdin, show }) => {
+const revokeWorker = command(workersRevokeUsage, async ({ values, positionals, env, show }) => {
   const id = oneArgument(positionals, 'workers revoke needs the name of a worker');
-  const { target } = await findProfile(values, stdin);
+  const target = await findProfile(values, env);
   show(await fleetApi().call(target, JOINING.revokeWorker, { params: { id } }), ({ tasks }) => [
     `${id} is revoked${tasks > 0 ? `; ${tasks} tasks that it had end as peer_unreachable` : ''}`,
   ]);

@@ -5,8 +5,8 @@ import { ownTls } from '../client/tls.ts';
 import { command } from '../command-line/command.ts';
 import { httpUrl, UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
-import { findProfile } from '../command-line/running-fleet.ts';
 import { mcpUsage } from '../command-specs/fleet.ts';
+import { findProfile } from '../running/running-fleet.ts';
 
 /**
  * `fleet mcp`: serves the fleet's MCP server over standard input and output, for clients that start a process
@@ -14,8 +14,7 @@ import { mcpUsage } from '../command-specs/fleet.ts';
  * `--token-env` names. Returns when the input has ended: 0, or 1 if a request stayed without an answer.
  */
 const mcpCommand = command(mcpUsage, async ({ values, env, stdin, stdout, stderr }) => {
-  const { url, token } =
-    values.url === undefined ? (await findProfile(values, stdin)).target : named(values, env);
+  const { url, token } = values.url === undefined ? await findProfile(values, env) : named(values, env);
   // The SDK is loaded for this command only.
   const { forwardStdio } = await import('@hermes-fleet/mcp/server');
   const isDone = await forwardStdio({

@@ -9,14 +9,21 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { type Answer, RefillReport } from '@hermes-fleet/protocol/api';
 import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { createLogger } from '@hermes-fleet/service';
-import { command } from '../command-line/command.ts';
+import { command, type Output, type Values } from '../command-line/command.ts';
 import { oneArgument, UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
 import { natsForgetHeadUsage, natsRefillUsage, natsSetupUsage } from '../command-specs/keys.ts';
-import { SETUP } from '../keys/layout.ts';
+import { compose } from '../containers/docker.ts';
+import { wordsOf } from '../containers/inside.ts';
+import { requireService } from '../containers/list-containers.ts';
+import { runOnFiles } from '../containers/read-volume.ts';
+import { placeOf } from '../containers/state-place.ts';
+import { currentFolder } from '../folder/fleet-folder.ts';
+import { ORCHESTRATOR, SETUP } from '../keys/layout.ts';
 import { connectionFromEnv, connectionFromKeys } from '../keys/nats-user.ts';
 import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
+import { planFleet } from '../local/plan.ts';
+import { findEntryPoint, fleetInContainers, namesProcesses, plannedFleet } from '../running/running-fleet.ts';
 
 const SETUP_MS = 60_000;
 const RETRY_MS = 1_000;
@@ -59,16 +66,23 @@ async function setUpWithRetries(
  */
 const forgetHeadCommand = command(
   natsForgetHeadUsage,
-  async ({ values, positionals, env, stdout, stderr, print, show }) => {
+  async ({ values, positionals, env, output, stdout, stderr, print, show }) => {
     const service = oneArgument(positionals, 'nats forget-head takes the name of one service');
     if (values.server !== undefined && !values['as-is'])
       throw new UsageError('--server needs --as-is: otherwise the server is that of the fleet in --dir');
-    const { keysDir, nats } = plannedFleet(values);
+    const containers = await fleetInContainers(values, env);
+    if (containers) {
+      await requireService(containers, env, 'nats');
+      const job = ['run', '--rm', '--no-deps', '-T', '--entrypoint', 'fleet', 'nats-setup'];
+      const words = ['nats', 'forget-head', '--as-is', ...wordsOf(values, output), service];
+      return (await compose(containers, [...job, ...words], { output: 'inherit', env })).code;
+    }
+    const plan = values['as-is'] ? undefined : plannedFleet(values);
     let found: FoundHead | undefined;
     const outcome = await forgetHead({
-      connection: values['as-is']
-        ? connectionFromEnv(SETUP, env, values.server)
-        : connectionFromKeys(SETUP, keysDir, nats.url),
+      connection: plan
+        ? connectionFromKeys(SETUP, plan.keysDir, plan.nats.url)
+        : connectionFromEnv(SETUP, env, values.server),
       service,
       timeoutMs: FORGET_MS,
       onFound: (head) => {
@@ -91,7 +105,12 @@ const REFILL_MS = 40 * 60_000;
  * from the ledgers of all services or of `--profile`. Runs beside a service, or while it is down. `--as-is` uses this
  * process's environment, as inside a container. Exit code 1 when a service could not be refilled.
  */
-const refillCommand = command(natsRefillUsage, async ({ values, env, show }) => {
+const refillCommand = command(natsRefillUsage, async ({ values, env, output, stderr, show }) => {
+  const place = namesProcesses(values)
+    ? undefined
+    : await placeOf(currentFolder(), env, `state/${values.profile ?? ORCHESTRATOR}`);
+  if (place) printLines(stderr, [`the ledgers are read from ${place.text}`]);
+  if (place?.mode === 'docker') return await refillContainers(values, env, output);
   const names = values.profile ? [values.profile] : plannedFleet(values).members.map(({ name }) => name);
   const reports: (Refilled | Problem)[] = [];
   // One after the other: the events of each service come in order, and NATS is not flooded.
@@ -102,6 +121,24 @@ const refillCommand = command(natsRefillUsage, async ({ values, env, show }) => 
   show({ services: reports }, ({ services }) => renderReports(services, values['dry-run'] === true));
   return reports.some((each) => 'problem' in each) ? 1 : 0;
 });
+
+/** In the container of each service, which has its ledger and reaches NATS. */
+async function refillContainers(
+  values: Values<typeof natsRefillUsage.options>,
+  env: NodeJS.ProcessEnv,
+  output: Output,
+): Promise<number> {
+  const folder = currentFolder();
+  await requireService(folder, env, 'nats');
+  const { profile, ...more } = values;
+  const names = profile ? [profile] : planFleet({ root: folder.root }).members.map(({ name }) => name);
+  let worst = 0;
+  for (const name of names) {
+    const words = ['nats', 'refill', '--as-is', `--profile=${name}`, ...wordsOf(more, output)];
+    worst = Math.max(worst, await runOnFiles(folder, env, name, words));
+  }
+  return worst;
+}
 
 type Refilled = Answer<typeof RefillReport>;
 

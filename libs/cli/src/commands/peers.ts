@@ -4,12 +4,12 @@ import { repositoriesAmong } from '@hermes-fleet/protocol/handshake';
 import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
 import { type Cell, table } from '../command-line/output.ts';
-import { findProfile } from '../command-line/running-fleet.ts';
 import { peersUsage } from '../command-specs/fleet.ts';
+import { findProfile } from '../running/running-fleet.ts';
 
 /** `fleet peers`: prints every peer that a profile knows, with its state. */
-const peersCommand = command(peersUsage, async ({ values, stdin, show }) => {
-  const { target } = await findProfile(values, stdin);
+const peersCommand = command(peersUsage, async ({ values, env, show }) => {
+  const target = await findProfile(values, env);
   show(await fleetApi().call(target, FLEET.peers), ({ peers }) => {
     const repositories = peers.map(({ announce }) => repositoriesAmong(announce?.tools ?? []).join(', '));
     const none = `${target.name} knows no peer`;

@@ -11,11 +11,11 @@ import { command, type Invocation, type Values } from '../command-line/command.t
 import { dispatchOf, isCheckoutPath, withRepository } from '../command-line/dispatch-options.ts';
 import { UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
-import { fleetClient, type Reachable, reachable } from '../command-line/reachable.ts';
 import { untilStopped } from '../command-line/until-stopped.ts';
 import { DISPATCHED, sendUsage } from '../command-specs/tasks.ts';
 import { createGit } from '../git/git.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
+import { fleetClient, type Reachable, reachable } from '../running/reachable.ts';
 import { type Awaited, awaitTask, finish, type Opened, openStream } from '../task/await-task.ts';
 import {
   deadlineOf,

@@ -1,10 +1,8 @@
 import type { PeerTask } from '@hermes-fleet/a2a/client';
 import { definedFields, FleetError, isAsking, TASK_STATES } from '@hermes-fleet/protocol';
-import { nameSilent } from '../command-line/ask-profiles.ts';
 import { command, type Invocation, type Streams } from '../command-line/command.ts';
 import { UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { printLines, table } from '../command-line/output.ts';
-import { fleetClient, type Reachable, reachable } from '../command-line/reachable.ts';
 import {
   answerUsage,
   cancelUsage,
@@ -13,6 +11,8 @@ import {
   taskUsage,
   watchUsage,
 } from '../command-specs/tasks.ts';
+import { nameSilent } from '../running/ask-profiles.ts';
+import { fleetClient, type Reachable, reachable } from '../running/reachable.ts';
 import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
 import { namedTask } from '../task/find-task.ts';
 import { changedAt, listTasks } from '../task/list-tasks.ts';

@@ -1,9 +1,9 @@
+import type { Writable } from 'node:stream';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Answer, AuditLine, AuditRecord, AuditReport } from '@hermes-fleet/protocol/api';
-import { command } from '../command-line/command.ts';
+import { command, type Values } from '../command-line/command.ts';
 import { wholeNumber } from '../command-line/option-values.ts';
 import { type Cell, columns, printLines, shown } from '../command-line/output.ts';
-import { findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
 import {
   AUDIT_LIMIT,
   MAX_AUDIT_LIMIT,
@@ -11,8 +11,13 @@ import {
   traderAuditVerifyUsage,
 } from '../command-specs/trader.ts';
 import { consoleOf, seenHeads } from '../console/client.ts';
-import { TRADER } from '../keys/layout.ts';
+import { askInside, wordsOf } from '../containers/inside.ts';
+import { runOnFiles } from '../containers/read-volume.ts';
+import { placeOf } from '../containers/state-place.ts';
+import { currentFolder, type FleetFolder } from '../folder/fleet-folder.ts';
+import { CONSOLE, TRADER } from '../keys/layout.ts';
 import { type EntryPoint, readReport, readReports } from '../local/entry-point.ts';
+import { findEntryPoint, namesProcesses, plannedFleet } from '../running/running-fleet.ts';
 
 /** Long enough to verify millions of records. */
 const VERIFY_MS = 10 * 60_000;
@@ -21,7 +26,20 @@ const VERIFY_MS = 10 * 60_000;
  * `fleet trader audit verify`: verifies the audit in the trader's file, whether the trader runs or not. Exit code 1 for a
  * broken audit, with the first broken record. `--as-is` uses this process's environment, as inside the trader's container.
  */
-const verifyCommand = command(traderAuditVerifyUsage, async ({ values, env, show }) => {
+const verifyCommand = command(traderAuditVerifyUsage, async ({ values, env, output, stderr, show }) => {
+  const containers = await auditInContainers(values, env, stderr);
+  if (containers) {
+    const witness = await witnessInContainers(containers, env);
+    const words = [
+      'trader',
+      'audit',
+      'verify',
+      '--as-is',
+      `--witness=${witness}`,
+      ...wordsOf(values, output),
+    ];
+    return await runOnFiles(containers, env, TRADER, words);
+  }
   // Before the file is read: it has every head that was published before.
   const witness = values['as-is'] ? (values.witness ?? '') : await askWitness(values);
   const report = await verifyAudit(findEntryPoint(values, TRADER, env), witness);
@@ -30,18 +48,43 @@ const verifyCommand = command(traderAuditVerifyUsage, async ({ values, env, show
 });
 
 /** `fleet trader audit show`: prints records of the audit from the trader's file; with JSON, one document per record. */
-const showCommand = command(traderAuditShowUsage, async ({ values, env, stdout, print }) => {
+const showCommand = command(traderAuditShowUsage, async ({ values, env, output, stdout, stderr, print }) => {
   const after = wholeNumber('after', values.after, 0);
   const limit = wholeNumber('limit', values.limit, AUDIT_LIMIT, [1, MAX_AUDIT_LIMIT]);
+  const containers = await auditInContainers(values, env, stderr);
+  if (containers) {
+    const words = ['trader', 'audit', 'show', '--as-is', ...wordsOf(values, output)];
+    return await runOnFiles(containers, env, TRADER, words);
+  }
   const records = await readAudit(findEntryPoint(values, TRADER, env), { after, limit });
   if (print) for (const record of records) print(record);
   else printLines(stdout, renderRecords(records));
   const last = records.at(-1);
   if (!print && records.length === limit && last)
     printLines(stdout, ['', `for the records after these: --after ${last.seq}`]);
+  return 0;
 });
 
 export const commands = [verifyCommand, showCommand];
+
+/** The folder of the fleet whose audit is in a volume. Says which file or volume is read. Throws as `placeOf`. */
+async function auditInContainers(
+  values: Values<typeof traderAuditShowUsage.options>,
+  env: NodeJS.ProcessEnv,
+  stderr: Writable,
+): Promise<FleetFolder | undefined> {
+  if (namesProcesses(values)) return undefined;
+  const folder = currentFolder();
+  const { mode, text } = await placeOf(folder, env, `state/${TRADER}`);
+  printLines(stderr, [`the audit is read from ${text}`]);
+  return mode === 'docker' ? folder : undefined;
+}
+
+/** As `askWitness`, of the console in its container. */
+async function witnessInContainers(folder: FleetFolder, env: NodeJS.ProcessEnv): Promise<string> {
+  const { code, stdout } = await askInside(folder, env, CONSOLE, ['console', 'heads', '--as-is', '--json']);
+  return code === 0 ? stdout.trim() : JSON.stringify({ problem: 'the console does not answer' });
+}
 
 /** Runs the trader's entry point to verify the audit, with what the console has seen of it. Throws as `readReport`. */
 export const verifyAudit = (trader: EntryPoint, witness: string): Promise<Answer<typeof AuditReport>> =>

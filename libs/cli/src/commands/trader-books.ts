@@ -5,22 +5,22 @@ import { TRADER } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command, type Values } from '../command-line/command.ts';
 import { UsageError, wholeNumber } from '../command-line/option-values.ts';
-import { findTrader } from '../command-line/running-fleet.ts';
 import {
   traderFillsUsage,
   traderOrdersUsage,
   traderPerformanceUsage,
 } from '../command-specs/trader-books.ts';
+import { findTrader } from '../running/running-fleet.ts';
 import { type OrdersKind, readOrders, renderOrders, renderPerformance } from '../trader/books.ts';
 
 const DEFAULT_LIMIT = 20;
 
 /** `fleet trader orders` and `fleet trader fills`: print or export orders from the books, newest first. */
 const ordersCommand = (usage: typeof traderOrdersUsage, kind: OrdersKind) =>
-  command(usage, async ({ values, stdin, stdout, print, show }) => {
+  command(usage, async ({ values, env, stdout, print, show }) => {
     const limit = limitOf(values);
     assertOneForm(values, print);
-    const { target } = await findTrader(values, stdin);
+    const target = await findTrader(values, env);
     const query = {
       ...rangeOf(values),
       ...definedFields({ strategy_id: values.strategy, decision_id: values.decision }),
@@ -34,9 +34,9 @@ const ordersCommand = (usage: typeof traderOrdersUsage, kind: OrdersKind) =>
   });
 
 /** `fleet trader performance`: prints what an account, its strategies and its decisions have gained; or its equity as CSV. */
-const performanceCommand = command(traderPerformanceUsage, async ({ values, stdin, stdout, print, show }) => {
+const performanceCommand = command(traderPerformanceUsage, async ({ values, env, stdout, print, show }) => {
   assertOneForm(values, print);
-  const { target } = await findTrader(values, stdin);
+  const target = await findTrader(values, env);
   const query = { ...rangeOf(values), ...definedFields({ points: values.points }) };
   if (values.csv === true) await writeCsv(stdout, target, TRADER.performance.path, query);
   else show(await fleetApi().call(target, TRADER.performance, { query }), renderPerformance);

@@ -3,19 +3,19 @@ import { TRADER } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/option-values.ts';
-import { findTrader } from '../command-line/running-fleet.ts';
 import { traderAccountResetUsage, traderAuditAcceptUsage } from '../command-specs/trader.ts';
+import { findTrader } from '../running/running-fleet.ts';
 
 /**
  * `fleet trader audit accept`: shows what the running trader has found to be wrong with its audit, and accepts it when it is
  * named with `--finding` and `--reason`. Exit code 0 for an audit that is in order or accepted, 1 for one that is to be
  * accepted.
  */
-const acceptCommand = command(traderAuditAcceptUsage, async ({ values, stdin, show }) => {
+const acceptCommand = command(traderAuditAcceptUsage, async ({ values, env, show }) => {
   const { finding, reason } = values;
   if ((finding === undefined) !== (reason === undefined))
     throw new UsageError('--finding and --reason go together: what is accepted, and why');
-  const { target } = await findTrader(values, stdin);
+  const target = await findTrader(values, env);
   const found: Found =
     finding === undefined
       ? await fleetApi().call(target, TRADER.audit)
@@ -25,11 +25,11 @@ const acceptCommand = command(traderAuditAcceptUsage, async ({ values, stdin, sh
 });
 
 /** `fleet trader account reset`: opens a paper account anew with the balances of trader.yaml. */
-const resetCommand = command(traderAccountResetUsage, async ({ values, stdin, show }) => {
+const resetCommand = command(traderAccountResetUsage, async ({ values, env, show }) => {
   const { concern: concern_id, reason } = values;
   if (concern_id === undefined || reason === undefined)
     throw new UsageError('trader account reset takes --concern and --reason');
-  const { target } = await findTrader(values, stdin);
+  const target = await findTrader(values, env);
   const done = await fleetApi().call(target, TRADER.reset, { body: { concern_id, reason } });
   show(done, ({ before, after }) => [
     `the account of ${done.concern_id} is reset`,

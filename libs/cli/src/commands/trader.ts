@@ -8,23 +8,23 @@ import { command, type Values } from '../command-line/command.ts';
 import { invalidOptions } from '../command-line/field-errors.ts';
 import { oneArgument, UsageError } from '../command-line/option-values.ts';
 import { table } from '../command-line/output.ts';
-import { findTrader, readInput } from '../command-line/running-fleet.ts';
 import {
   DECISION_OPTIONS,
   traderDecideUsage,
   traderGetUsage,
   traderListUsage,
 } from '../command-specs/trader.ts';
+import { findTrader, readInput } from '../running/running-fleet.ts';
 import { decide, renderDecision } from '../trader/decide.ts';
 import { renderStrategy } from '../trader/render.ts';
 
 const EXIT_CODES: Readonly<Record<string, number>> = { applied: 0, noop: 0, rejected: 3 };
 
 /** `fleet trader list`: prints the strategies that match the options. */
-const listCommand = command(traderListUsage, async ({ values, stdin, show }) => {
+const listCommand = command(traderListUsage, async ({ values, env, show }) => {
   const { account: account_id, market: market_symbol, status } = values;
   const filter = definedFields({ account_id, market_symbol, status });
-  const { target } = await findTrader(values, stdin);
+  const target = await findTrader(values, env);
   show(
     await fleetApi().rpc(target, TRADER_RPC.listStrategies, filter, { timeoutMs: RPC_MS }),
     ({ strategies }) =>
@@ -39,9 +39,9 @@ const listCommand = command(traderListUsage, async ({ values, stdin, show }) => 
 });
 
 /** `fleet trader get <strategy>`: prints a strategy with its control state, position and orders. */
-const getCommand = command(traderGetUsage, async ({ values, positionals, stdin, show }) => {
+const getCommand = command(traderGetUsage, async ({ values, positionals, env, show }) => {
   const strategy_id = oneArgument(positionals, 'trader get takes the id of one strategy');
-  const { target } = await findTrader(values, stdin);
+  const target = await findTrader(values, env);
   show(
     await fleetApi().rpc(target, TRADER_RPC.getStrategy, { strategy_id }, { timeoutMs: RPC_MS }),
     renderStrategy,
@@ -52,18 +52,18 @@ const getCommand = command(traderGetUsage, async ({ values, positionals, stdin, 
  * `fleet trader decide`: sends a decision from a file, unchanged, or from options, and prints the answer. Exit code 0
  * when the decision is applied or changes nothing, 3 when it is rejected, 1 when it fails.
  */
-const decideCommand = command(traderDecideUsage, async ({ values, positionals, stdin, show }) => {
+const decideCommand = command(traderDecideUsage, async ({ values, positionals, env, stdin, show }) => {
   const [file, ...more] = positionals;
   if (more.length > 0) throw new UsageError(`trader decide takes one file, not "${positionals.join(' ')}"`);
   if (file !== undefined && describesDecision(values))
     throw new UsageError('a file holds the whole decision: leave out the options that describe one');
   if (file === undefined && values.action === undefined)
     throw new UsageError('trader decide takes a file, - for stdin, or --action and --reason');
-  const { target, input } = await findTrader(values, stdin);
+  const target = await findTrader(values, env);
   const payload =
     file === undefined
       ? JSON.stringify(decisionOf(values, values.concern ?? (await onlyConcern(target)), systemClock.now()))
-      : await readInput(file, input, stdin, 'a control decision');
+      : await readInput(file, stdin, 'a control decision');
   const response = await decide(target, payload);
   show(response, renderDecision);
   return EXIT_CODES[response.status] ?? 1;

@@ -1,29 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { type Readable, Writable } from 'node:stream';
 import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
+import { askHost, type DockerOptions, type DockerResult, hostRequests } from './host-requests.ts';
 
-export interface DockerOptions {
-  /** `inherit`: the caller's own output, without a deadline. `text`: it is returned. A stream gets the standard output as it comes. */
-  readonly output: 'inherit' | 'text' | Writable;
-  readonly cwd?: string;
-  /** The environment of `docker`; that of this process by default. */
-  readonly env?: NodeJS.ProcessEnv;
-  /** The standard input; empty by default. */
-  readonly input?: string;
-  /** Ends the call. */
-  readonly signal?: AbortSignal;
-  /** For output that is not inherited: 60 s by default. */
-  readonly timeoutMs?: number;
-}
-
-export interface DockerResult {
-  /** 127 where there is no `docker`. */
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type { DockerOptions, DockerResult };
 
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT = 64 * 1024 * 1024;
@@ -34,23 +17,42 @@ const KILLED = 137;
  * Calls `docker` with these arguments: the only place that does. Keeps at most 64 MiB of each output. Throws REQUEST_TIMEOUT
  * after `timeoutMs`, and what `signal` is aborted with.
  */
-export async function docker(args: readonly string[], options: DockerOptions): Promise<DockerResult> {
-  const { output, cwd, env = process.env, input, signal } = options;
+export const docker = (args: readonly string[], options: DockerOptions): Promise<DockerResult> =>
+  onHost(['docker', ...args], options);
+
+/** Runs a program of the host, as `docker` does, also where the command itself runs in a container. */
+export async function onHost(argv: readonly string[], options: DockerOptions): Promise<DockerResult> {
+  const { output, signal } = options;
   signal?.throwIfAborted();
+  const timeoutMs = options.timeoutMs ?? (output === 'inherit' ? undefined : TIMEOUT_MS);
+  const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+  const either = AbortSignal.any([signal, late].filter((each) => each !== undefined));
+  const requests = hostRequests();
+  const call = { ...options, signal: either };
+  const result = await (requests ? askHost(requests, argv, call) : run(argv, call));
+  signal?.throwIfAborted();
+  if (late?.aborted)
+    throw new FleetError('REQUEST_TIMEOUT', `${argv.join(' ')} took more than ${(timeoutMs ?? 0) / 1000} s`);
+  return result;
+}
+
+async function run(
+  [program = '', ...args]: readonly string[],
+  { output, cwd, env = process.env, input, signal }: DockerOptions,
+): Promise<DockerResult> {
   const inherits = output === 'inherit';
-  const child = spawn('docker', [...args], {
+  const file = typeof output === 'object' && 'file' in output ? openSync(output.file, 'w') : undefined;
+  const child = spawn(program, args, {
     cwd,
     env,
     stdio: [
       input === undefined ? 'ignore' : 'pipe',
-      inherits ? 'inherit' : 'pipe',
+      file ?? (inherits ? 'inherit' : 'pipe'),
       inherits ? 'inherit' : 'pipe',
     ],
   });
-  const timeoutMs = options.timeoutMs ?? (inherits ? undefined : TIMEOUT_MS);
-  const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
   const end = (): void => void child.kill('SIGTERM');
-  for (const each of [signal, late]) each?.addEventListener('abort', end, { once: true });
+  signal?.addEventListener('abort', end, { once: true });
   // The terminal sends Ctrl-C to docker too, which then says how it ended.
   const wait = (): void => undefined;
   if (inherits) process.on('SIGINT', wait).on('SIGTERM', end);
@@ -61,19 +63,14 @@ export async function docker(args: readonly string[], options: DockerOptions): P
     const stdout = read(output === 'text' ? child.stdout : null);
     const stderr = read(child.stderr);
     const [code] = await once(child, 'close');
-    signal?.throwIfAborted();
-    if (late?.aborted)
-      throw new FleetError(
-        'REQUEST_TIMEOUT',
-        `docker ${args.join(' ')} took more than ${(timeoutMs ?? 0) / 1000} s`,
-      );
     return { code: typeof code === 'number' ? code : KILLED, stdout: stdout(), stderr: stderr() };
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error;
     if (output instanceof Writable) output.end();
-    return { code: NOT_FOUND, stdout: '', stderr: 'docker is not installed' };
+    return { code: NOT_FOUND, stdout: '', stderr: `${program} is not installed` };
   } finally {
-    for (const each of [signal, late]) each?.removeEventListener('abort', end);
+    if (file !== undefined) closeSync(file);
+    signal?.removeEventListener('abort', end);
     process.off('SIGINT', wait).off('SIGTERM', end);
   }
 }
@@ -94,3 +91,13 @@ export const compose = (
   options: DockerOptions,
 ): Promise<DockerResult> =>
   docker(['compose', '--project-directory', root, ...args], { cwd: root, ...options });
+
+/** True where a Docker engine answers and has Compose. */
+export async function hasEngine(env: NodeJS.ProcessEnv): Promise<boolean> {
+  for (const args of [
+    ['version', '--format', '{{.Server.Version}}'],
+    ['compose', 'version'],
+  ])
+    if ((await docker(args, { output: 'text', env })).code !== 0) return false;
+  return true;
+}

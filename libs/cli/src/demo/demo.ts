@@ -1,6 +1,7 @@
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import { type Endpoint, fleetApi, type Target } from '../client/api.ts';
+import { ownCommand } from '../command-line/own-command.ts';
 import { firstFlight } from '../quick-start/first-flight.ts';
 import { silentPeers } from '../quick-start/settled.ts';
 import { switchAndBack } from './decision-step.ts';
@@ -157,15 +158,15 @@ function whereToSeeMore({ shown, trader }: DemoOptions): string[] {
     ...(first ? [`  metrics     curl -s ${first.url}/metrics | grep ^fleet_`] : []),
     prometheus
       ? `  Prometheus  ${prometheus}  (ask for ${queries.join(', or ')})`
-      : '  Prometheus  does not run: make up starts it where it is installed',
+      : `  Prometheus  does not run: ${ownCommand('up')} starts it where it is installed`,
     ...(prometheus
       ? [
-          `  Grafana     ${grafana ?? 'does not run: make up in containers says why; processes can use your own'}`,
+          `  Grafana     ${grafana ?? `does not run: ${ownCommand('up')} in containers says why; processes can use your own`}`,
         ]
       : []),
-    '  console     make console',
-    ...(trader ? ["  decisions   make trader ARGS='audit show'"] : []),
-    '  logs        make logs',
+    `  console     ${ownCommand('console')}`,
+    ...(trader ? [`  decisions   ${ownCommand('trader audit show')}`] : []),
+    `  logs        ${ownCommand('logs')}`,
   ];
 }
 

@@ -25,7 +25,7 @@ export interface RunningGateway {
 }
 
 /**
- * Starts the gateway of a worker, in the background as `fleet local up` does, or in the foreground, where it takes over the
+ * Starts the gateway of a worker, in the background as `fleet up` does, or in the foreground, where it takes over the
  * output and gets the signals of this process. Resolves when it serves. Throws BIND_FAILED, CONFIG_INVALID, and
  * PROFILE_ALREADY_SERVED where one runs that is to be in the foreground.
  */

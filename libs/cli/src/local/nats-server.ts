@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path';
 import { supportsSyncInterval } from '@hermes-fleet/events';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { ownCommand } from '../command-line/own-command.ts';
 import { runningProcess } from './pid-file.ts';
 import type { FleetPlan } from './plan.ts';
 
@@ -71,7 +72,7 @@ export async function reloadNats(plan: FleetPlan, clock: Clock): Promise<void> {
     if (told !== undefined || clock.now() >= giveUpAt)
       throw new FleetError(
         'CONFIG_INVALID',
-        `NATS does not accept its new configuration: make down, then make up; ${plan.nats.logFile} says why`,
+        `NATS does not accept its new configuration: ${ownCommand('down')}, then ${ownCommand('up')}; ${plan.nats.logFile} says why`,
       );
     await clock.sleep(INTERVAL_MS);
   }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { asset } from '@hermes-fleet/installation';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { ownCommand } from '../command-line/own-command.ts';
 import { isAlive, runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedProcess } from './plan.ts';
 import { isTaken, waitUntilReady } from './ready.ts';
@@ -50,7 +51,7 @@ export async function ensureRunning(
   const running = runningProcess(plan.runDir, name);
   if (running === undefined && (await isTaken(planned.port, clock))) {
     const owner = await portOwner(planned.port);
-    const reason = `cannot start: port ${planned.port} is in use by ${owner}; stop it, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
+    const reason = `cannot start: port ${planned.port} is in use by ${owner}; stop it, or add an offset to every port: FLEET_PORT_OFFSET=1000 ${ownCommand('up')}`;
     return { name, url, state: 'failed', reason };
   }
   const started = running === undefined ? start() : undefined;

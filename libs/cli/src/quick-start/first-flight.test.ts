@@ -59,18 +59,19 @@ test('the welcome names every address and sends the request to switch', () => {
       { name: 'neo', url: 'http://127.0.0.1:9220' },
       { name: 'switch', url: 'http://127.0.0.1:9219' },
     ],
-    root: '/a b',
+    request: '/a b/r.json',
+    tokenCommand: 'make -s token',
   });
   assert.match(text, /neo +http:\/\/127\.0\.0\.1:9220/);
   assert.match(text, /curl -sS http:\/\/127\.0\.0\.1:9219\/jsonrpc/);
-  assert.match(text, /\$\(make -s -C '\/a b' token\)/);
+  assert.match(text, /\$\(make -s token\).* '@\/a b\/r\.json'/);
   assert.doesNotMatch(text, /browser/);
 });
 
 test('the welcome has the link to the console, where there is one', () => {
   const consoleLink = 'http://127.0.0.1:9224/login?code=abc';
   const addresses = [{ name: 'switch', url: 'http://127.0.0.1:9219' }];
-  const text = renderWelcome({ addresses, root: '/', consoleLink });
+  const text = renderWelcome({ addresses, request: '/r.json', tokenCommand: 'x', consoleLink });
   assert.match(
     text,
     /in a browser.* make console prints another:\n\n {2}http:\/\/127\.0\.0\.1:9224\/login\?code=abc\n/,

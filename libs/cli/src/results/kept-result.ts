@@ -1,7 +1,7 @@
 import type { PeerTask } from '@hermes-fleet/a2a/client';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Target } from '../client/api.ts';
-import type { Reachable } from '../command-line/reachable.ts';
+import type { Reachable } from '../running/reachable.ts';
 import { deliveredResult } from '../task/result.ts';
 
 /** The result of a task in the repository of a worker (docs/handshake.md#task_result, `artifacts.delivery`). */

@@ -5,7 +5,7 @@ import { FleetError, isAsking } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import type { Invocation, OptionSpecs, Streams } from '../command-line/command.ts';
 import { printLines, sanitize } from '../command-line/output.ts';
-import type { Reachable } from '../command-line/reachable.ts';
+import type { Reachable } from '../running/reachable.ts';
 import { followTask } from './follow.ts';
 import { createLiveView, type LiveView, screenOf } from './live-view.ts';
 import { exitCodeOf, howToTake, renderTask, taskDocument } from './result.ts';

@@ -1,7 +1,7 @@
 import { type A2AClient, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/client';
 import { FleetError } from '@hermes-fleet/protocol';
 import { oneArgument } from '../command-line/option-values.ts';
-import { fleetClient, type Reachable, type ReachValues, reachable } from '../command-line/reachable.ts';
+import { fleetClient, type Reachable, type ReachValues, reachable } from '../running/reachable.ts';
 import { listTasks } from './list-tasks.ts';
 
 const CALL_MS = 15_000;

@@ -1,6 +1,6 @@
 import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import type { Reachable } from '../command-line/reachable.ts';
+import type { Reachable } from '../running/reachable.ts';
 import { MAX_FAILURES, waitAfter } from './follow.ts';
 
 export interface HandOverOptions {

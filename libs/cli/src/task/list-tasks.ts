@@ -2,8 +2,8 @@ import type { Read } from '@hermes-fleet/net/api';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { fleetApi, RPC_MS } from '../client/api.ts';
-import { type Asked, askProfiles } from '../command-line/ask-profiles.ts';
-import type { Reachable } from '../command-line/reachable.ts';
+import { type Asked, askProfiles } from '../running/ask-profiles.ts';
+import type { Reachable } from '../running/reachable.ts';
 
 /** The fields of A2A that lists show. */
 const Task = z.object({

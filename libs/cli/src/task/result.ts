@@ -3,7 +3,7 @@ import { FleetError, isAsking, type JsonObject, type ResultStatus } from '@herme
 import { type Delivery, decodeResult, type TaskResult } from '@hermes-fleet/protocol/handshake';
 import { RESERVED_ARTIFACTS } from '@hermes-fleet/protocol/ports';
 import { line, sanitize } from '../command-line/output.ts';
-import type { Reachable } from '../command-line/reachable.ts';
+import type { Reachable } from '../running/reachable.ts';
 import { duration } from './live-task.ts';
 
 const EXIT_CODES: Readonly<Record<string, number>> = {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { A2AClient, PeerPart, PeerTask } from '@hermes-fleet/a2a/client';
 import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import { MAX_ARTIFACT_PARTS } from '@hermes-fleet/protocol/ports';
-import type { Reachable } from '../command-line/reachable.ts';
+import type { Reachable } from '../running/reachable.ts';
 import { type ArtifactFile, artifactFiles } from './artifact-files.ts';
 import { addedArtifacts } from './result.ts';
 

@@ -68,7 +68,7 @@ function Closed({ kind }) {
   if (kind === 'loading') return html`<${Skeleton} rows=${8} label="Opening the console" />`;
   if (kind === 'unreachable')
     return html`<${Empty} title="The console cannot be reached.">
-      The page tries again every two seconds. Is the console running? See <code>fleet local ps</code>, or
+      The page tries again every two seconds. Is the console running? See <code>fleet ps</code>, or
       ${' '}<code>docker compose ps console</code>.
     </${Empty}>`;
   return html`<${Empty} title="You are not signed in.">

@@ -11,7 +11,7 @@ export const ErrorNotice = ({ error, retry, kept = false }) =>
   html`<div class="notice notice-bad" role="alert">
     <p>
       ${error.message}${' '}
-      ${error.status === 0 ? 'Is it running? Look with "fleet local ps", or "docker compose ps console".' : null}
+      ${error.status === 0 ? 'Is it running? Look with "fleet ps", or "docker compose ps console".' : null}
       ${kept ? ' What you see below is what the console answered last.' : null}
     </p>
     ${

@@ -1,13 +1,13 @@
 import { type A2AClient, createA2AClient, type PeerEndpoint } from '@hermes-fleet/a2a/client';
-import { FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
 import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import type { Target } from '../client/api.ts';
 import { ownTls, TLS_KEYS } from '../client/tls.ts';
-import { ORCHESTRATOR, readOperatorToken } from '../keys/layout.ts';
-import type { Values } from './command.ts';
-import { agentOptions, httpUrl, UsageError } from './option-values.ts';
-import { memberNamed, membersOf, plannedFleet } from './running-fleet.ts';
-import type { REACH_OPTIONS } from './shared-options.ts';
+import type { Values } from '../command-line/command.ts';
+import { agentOptions, httpUrl, UsageError } from '../command-line/option-values.ts';
+import type { REACH_OPTIONS } from '../command-line/shared-options.ts';
+import { ORCHESTRATOR } from '../keys/layout.ts';
+import { askedFleet, memberNamed, profilesOf } from './running-fleet.ts';
 
 export type ReachValues = Values<typeof REACH_OPTIONS>;
 
@@ -46,11 +46,11 @@ export async function reachable(
 ): Promise<readonly Reachable[]> {
   if (values.url !== undefined) return [await agentAt(client, values.url, values, env)];
   if (values['token-env'] !== undefined) throw new UsageError('--token-env needs --url');
-  const plan = plannedFleet(values);
-  const members = membersOf(values, plan.profiles);
-  const chosen = values.profile === undefined ? members : [memberNamed(members, values.profile, 'profile ')];
-  const token = env.FLEET_TOKEN || readOperatorToken(plan.keysDir);
-  if (!token) throw new FleetError('PEER_UNREACHABLE', `there are no keys in ${plan.keysDir}`);
+  const fleet = await askedFleet(values, env);
+  const profiles = profilesOf(fleet);
+  const chosen =
+    values.profile === undefined ? profiles : [memberNamed(profiles, values.profile, 'profile ')];
+  const token = env.FLEET_TOKEN || (await fleet.token());
   return chosen
     .toSorted((a, b) => Number(b.name === ORCHESTRATOR) - Number(a.name === ORCHESTRATOR))
     .map(({ name, url }) => ({

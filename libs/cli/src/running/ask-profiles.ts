@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Target } from '../client/api.ts';
-import { printLines } from './output.ts';
+import { printLines } from '../command-line/output.ts';
 import type { Reachable } from './reachable.ts';
 
 interface Answer<T> {

@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
+import { ownCommand } from '../command-line/own-command.ts';
+import type { FleetFolder } from '../folder/fleet-folder.ts';
+import { compose, type DockerOptions, docker } from './docker.ts';
+import { atEndOnHost, hostRequests } from './host-requests.ts';
+import { type Container, listContainers } from './list-containers.ts';
+
+export interface ContainersBackup {
+  readonly folder: FleetFolder;
+  readonly env: NodeJS.ProcessEnv;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+/** They write nothing that is backed up. */
+const WITHOUT_STATE: ReadonlySet<string> = new Set(['prometheus', 'grafana', 'welcome']);
+
+/**
+ * Backs up a fleet in containers, or only one member, to a file that only its owner can read
+ * (docs/operations.md#backup-and-restore). Its containers are paused meanwhile. Returns for how long, in ms, and the size of the
+ * file. Throws CONFIG_INVALID for a file that exists, CAPACITY where another backup runs or a container was continued meanwhile.
+ */
+export async function backUpContainers(
+  { folder, env, clock }: ContainersBackup,
+  file: string,
+  member?: string,
+): Promise<{ readonly bytes: number; readonly pausedMs: number }> {
+  const partial = `${file}.partial`;
+  const found = [file, partial].find((name) => existsSync(name));
+  if (found !== undefined)
+    throw new FleetError('CONFIG_INVALID', `${found} exists: name another file, or remove it`);
+  await ensureImage(folder, env);
+  const containers = await listContainers(folder, env);
+  if (containers.some(({ state }) => state === 'paused'))
+    throw new FleetError(
+      'CAPACITY',
+      'containers are paused, as during a backup: wait for it, or docker compose unpause',
+    );
+  const running = containers.filter(
+    ({ service, state }) =>
+      state === 'running' && !WITHOUT_STATE.has(service) && (member === undefined || service === member),
+  );
+  const ids = running.map(({ id }) => id);
+  closeSync(openSync(partial, 'wx', 0o600));
+  try {
+    const begunAt = clock.monotonic();
+    await (async () => {
+      await using _pause = ids.length > 0 ? await pauseContainers(ids, env) : undefined;
+      const args = ['backup', '-', '--dir', '/fleet', ...(member === undefined ? [] : ['--member', member])];
+      await job(folder, args, { output: { file: partial }, env });
+      const now = await listContainers(folder, env);
+      if (!ids.every((id) => isPaused(now, id)))
+        throw new FleetError('CAPACITY', 'a container was continued during the backup: try again');
+    })();
+    renameSync(partial, file);
+    const pausedMs = ids.length > 0 ? clock.monotonic() - begunAt : 0;
+    return { bytes: statSync(file).size, pausedMs };
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw error;
+  }
+}
+
+const isPaused = (containers: readonly Container[], id: string): boolean =>
+  containers.some((each) => each.id === id && each.state === 'paused');
+
+const ENDED: ReadonlySet<string> = new Set(['created', 'exited', 'dead']);
+
+/**
+ * Restores a backup into the volumes of a fleet that is down (docs/operations.md#backup-and-restore). Returns what the program
+ * in the container says of it. Throws CONFIG_INVALID for a file that is not there, for a fleet that runs, and where the
+ * volumes hold what the backup does.
+ */
+export async function restoreContainers(
+  { folder, env }: Pick<ContainersBackup, 'folder' | 'env'>,
+  file: string,
+): Promise<string> {
+  if (!existsSync(file)) throw new FleetError('CONFIG_INVALID', `there is no file ${file}`);
+  await ensureImage(folder, env);
+  if ((await listContainers(folder, env)).some(({ state }) => !ENDED.has(state)))
+    throw new FleetError('CONFIG_INVALID', `the fleet runs: stop it first (${ownCommand('down')})`);
+  const mounted = ['--volume', `${file}:/backup.tar.zst:ro`];
+  return await job(
+    folder,
+    ['restore', '/backup.tar.zst', '--dir', '/fleet'],
+    { output: 'text', env },
+    mounted,
+  );
+}
+
+/** The file is as large as the fleet's state, so a backup has no deadline but this one. */
+const JOB_MS = 24 * 3_600_000;
+const BUILD_MS = 3_600_000;
+
+/** Runs a command as the service `backup`, which has all volumes. Throws CONFIG_INVALID with what it says where it fails. */
+async function job(
+  folder: FleetFolder,
+  words: readonly string[],
+  options: DockerOptions,
+  more: readonly string[] = [],
+): Promise<string> {
+  const args = ['run', '--rm', '--no-deps', '-T', ...more, 'backup', ...words];
+  const { code, stdout, stderr } = await compose(folder, args, { ...options, timeoutMs: JOB_MS });
+  if (code === 0) return stdout;
+  const [said = ''] = stderr.match(/(?<=^fleet: ).*/m) ?? [stderr.trim()];
+  throw new FleetError('CONFIG_INVALID', said);
+}
+
+async function ensureImage(folder: FleetFolder, env: NodeJS.ProcessEnv): Promise<void> {
+  const { stdout, code } = await compose(folder, ['config', '--images', 'keys'], { output: 'text', env });
+  const image = stdout.trim().split('\n')[0] ?? '';
+  if (code === 0 && (await docker(['image', 'inspect', image], { output: 'text', env })).code === 0) return;
+  const args = ['build', '--quiet', 'keys'];
+  const built = await compose(folder, args, { output: 'text', env, timeoutMs: BUILD_MS });
+  if (built.code !== 0)
+    throw new FleetError('CONFIG_INVALID', `the image cannot be built: ${built.stderr.trim()}`);
+}
+
+/** Each container by itself: one that was not stopped yet must not keep the others from continuing. */
+const UNPAUSE = 'for container; do docker unpause "$container" >/dev/null 2>&1 || true; done';
+/** For a command that was killed, the engine may still be stopping one. */
+const UNPAUSE_AFTER_DEATH = `${UNPAUSE}; sleep 2; ${UNPAUSE}`;
+
+/** Pauses containers, which continue with the disposal, and also if this process dies, however it does. */
+async function pauseContainers(ids: readonly string[], env: NodeJS.ProcessEnv): Promise<AsyncDisposable> {
+  await using guards = new AsyncDisposableStack();
+  guards.use(await guard(ids, env));
+  guards.defer(async () => {
+    const { stderr } = await docker(['unpause', ...ids], { output: 'text', env });
+    const failed = stderr.split('\n').filter((line) => line !== '' && !line.includes('is not paused'));
+    if (failed.length > 0)
+      throw new FleetError('CAPACITY', `not all containers continue: ${failed.join('; ')}`);
+  });
+  const { code, stderr } = await docker(['pause', ...ids], { output: 'text', env });
+  if (code !== 0) throw new FleetError('CAPACITY', `the containers cannot be paused: ${stderr.trim()}`);
+  return guards.move();
+}
+
+/** Continues containers after the death of this process; the disposal ends it. */
+async function guard(ids: readonly string[], env: NodeJS.ProcessEnv): Promise<AsyncDisposable | Disposable> {
+  const requests = hostRequests();
+  if (requests) return atEndOnHost(requests, '/', ['sh', '-c', UNPAUSE_AFTER_DEATH, 'sh', ...ids]);
+  // A line says that the containers continue already.
+  const script = `trap "" INT TERM HUP; read -r line || { ${UNPAUSE_AFTER_DEATH}; }`;
+  const child = spawn('sh', ['-c', script, 'sh', ...ids], {
+    env,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  await once(child, 'spawn');
+  return {
+    async [Symbol.asyncDispose]() {
+      child.stdin.end('continued\n');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    },
+  };
+}
