@@ -11,7 +11,9 @@ node_modules/.package-lock.json: package-lock.json
 	npm ci --no-audit --no-fund
 	@touch $@
 
+# ./fleet installs no packages for development.
 install: node_modules/.package-lock.json
+	@[ -e node_modules/.bin/tsc ] || npm ci --no-audit --no-fund
 
 # In containers if a Docker engine answers, else as plain processes; FLEET_MODE=docker|process forces a mode.
 up: ## start the fleet, in containers or as plain processes; prints addresses and a curl to try

@@ -84,5 +84,5 @@ exec docker run --rm --init "$terminal" --cidfile "$requests/id" --read-only --t
   --cap-drop ALL --cap-add DAC_OVERRIDE --security-opt no-new-privileges --network "${switch:+container:}${switch:-bridge}" \
   --user "$(id -u):$(id -g)" --workdir "$here" --volume "$requests:$requests" \
   $(env | grep -Ev '^((PATH|HOME|TMPDIR)=|NODE_|LD_)' | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/-e \1/p') \
-  -e HOME=/run -e TMPDIR=/run -e FLEET_DOCKER_REQUESTS="$requests" -e FLEET_MOUNTED="$mounted" -e FLEET_INSIDE=1 \
+  -e HOME=/run -e TMPDIR=/run -e FLEET_DOCKER_REQUESTS="$requests" -e FLEET_MOUNTED="$mounted" \
   -e GIT_CONFIG_COUNT=1 -e GIT_CONFIG_KEY_0=core.excludesFile -e GIT_CONFIG_VALUE_0="$requests/ignore" --entrypoint fleet "$@"

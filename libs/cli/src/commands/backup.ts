@@ -3,6 +3,7 @@ import { version } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { backUp, backUpToFile } from '../backup/backup.ts';
+import type { Manifest } from '../backup/manifest.ts';
 import { restore } from '../backup/restore.ts';
 import { command } from '../command-line/command.ts';
 import { oneArgument, UsageError } from '../command-line/option-values.ts';
@@ -20,9 +21,6 @@ import { fleetInContainers, namesProcesses, plannedFleet } from '../running/runn
 const KB = 1_000;
 const KEEP_SAFE = 'it holds the keys and the content of all tasks: keep it where only you can read it';
 
-const seconds = (ms: number): number => Math.round(ms) / 1000;
-const stoodStill = (ms: number): string => (ms > 0 ? `; the fleet stood still for ${seconds(ms)} s` : '');
-
 /** `fleet backup|restore`: the whole fleet, or one member, in one file (docs/operations.md#backup-and-restore). */
 export const commands = [
   command(backupUsage, async ({ values, positionals, env, stdout, stderr, show }) => {
@@ -33,13 +31,11 @@ export const commands = [
       const { mode, text } = await placeOf(folder, env, `state/${member ?? ORCHESTRATOR}`);
       printLines(stderr, [`the backup is of ${text}, and of what belongs to it`]);
       if (mode === 'docker') {
-        if (file === '-')
-          throw new UsageError('the backup of a fleet in containers needs the name of a file');
-        const made = await backUpContainers({ folder, env, clock }, resolve(file), member);
-        show({ file, bytes: made.bytes, paused_s: seconds(made.pausedMs) }, () => [
-          `${file}: ${Math.ceil(made.bytes / KB)} kB${stoodStill(made.pausedMs)}`,
-          KEEP_SAFE,
-        ]);
+        if (file === '-') throw new UsageError('a backup of containers is a file: name it');
+        using _lock = lockFolder(folder.dir, 'fleet backup');
+        const { pausedMs, bytes } = await backUpContainers({ folder, env, clock }, resolve(file), member);
+        const paused_s = Math.round(pausedMs) / 1000;
+        show({ file, bytes, paused_s }, () => madeBackup(file, bytes, paused_s));
         return 0;
       }
     }
@@ -51,10 +47,8 @@ export const commands = [
       return 0;
     }
     const { manifest: made, pausedMs, bytes } = await backUpToFile(options, resolve(file));
-    show({ file, bytes, paused_s: seconds(pausedMs), ...made }, ({ parts }) => [
-      `${file}: ${parts.length} folders, ${Math.ceil(bytes / KB)} kB${stoodStill(pausedMs)}`,
-      KEEP_SAFE,
-    ]);
+    const paused_s = Math.round(pausedMs) / 1000;
+    show({ file, bytes, paused_s, ...made }, ({ parts }) => madeBackup(file, bytes, paused_s, parts.length));
     return 0;
   }),
   command(restoreUsage, async ({ values, positionals, env, stderr, show }) => {
@@ -62,19 +56,27 @@ export const commands = [
     if (file === '-') throw new FleetError('CONFIG_INVALID', 'a backup is read twice: name a file');
     const containers = await fleetInContainers(values, env);
     if (containers) {
-      // It has the volumes recorded as those of this folder.
       if (!(await preflight(containers, 'up', { env, stderr }))) return 1;
-      const said = await restoreContainers({ folder: containers, env }, resolve(file));
-      show({ file, restored: said.trim() }, () => [said.trimEnd()]);
+      using _lock = lockFolder(containers.dir, 'fleet restore');
+      const made = await restoreContainers({ folder: containers, env }, resolve(file));
+      show({ file, ...made }, restored);
       return 0;
     }
     const plan = plannedFleet(values);
     using _lock = lockFolder(plan.dir, 'fleet restore');
     const made = await restore(plan, resolve(file), version());
-    show({ file, ...made }, ({ parts, created_at }) => [
-      `restored ${parts.length} folders, as of ${created_at}: ${parts.join(', ')}`,
-      `what happened later is not in them; ${ownCommand('up')} starts the fleet`,
-    ]);
+    show({ file, ...made }, restored);
     return 0;
   }),
+];
+
+function madeBackup(file: string, bytes: number, paused_s: number, folders?: number): string[] {
+  const paused = paused_s > 0 ? `; the fleet stood still for ${paused_s} s` : '';
+  const parts = folders === undefined ? '' : `${folders} folders, `;
+  return [`${file}: ${parts}${Math.ceil(bytes / KB)} kB${paused}`, KEEP_SAFE];
+}
+
+const restored = ({ parts, created_at }: Pick<Manifest, 'parts' | 'created_at'>): string[] => [
+  `restored ${parts.length} folders, as of ${created_at}: ${parts.join(', ')}`,
+  `what happened later is not in them; ${ownCommand('up')} starts the fleet`,
 ];

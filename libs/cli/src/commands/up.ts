@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { asset, checkout, program, version } from '@hermes-fleet/installation';
+import { ASSETS, asset, program, version } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol/ports';
 import { command, type Invocation } from '../command-line/command.ts';
@@ -12,6 +12,8 @@ import { ownCommand } from '../command-line/own-command.ts';
 import { downUsage, upUsage } from '../command-specs/processes.ts';
 import { consoleOf, newLink } from '../console/client.ts';
 import { linkOfContainer } from '../containers/console-link.ts';
+import { hostRequests } from '../containers/host-requests.ts';
+import { askInside } from '../containers/inside.ts';
 import { forcedMode, forgetContainers, keptMode, refuseSecondFleet } from '../containers/mode.ts';
 import { containerStatus } from '../containers/status.ts';
 import { startContainers, stopContainers } from '../containers/up.ts';
@@ -19,7 +21,7 @@ import { currentFolder, type FleetFolder } from '../folder/fleet-folder.ts';
 import { CONSOLE, ORCHESTRATOR } from '../keys/layout.ts';
 import { fleetDown } from '../local/down.ts';
 import { lockFolder } from '../local/folder-lock.ts';
-import type { FleetPlan } from '../local/plan.ts';
+import { type FleetPlan, planFleet } from '../local/plan.ts';
 import { planPrometheus, prometheusDown, prometheusUp } from '../local/prometheus.ts';
 import { fleetUp } from '../local/up.ts';
 import { renderWelcome } from '../quick-start/first-flight.ts';
@@ -84,11 +86,24 @@ async function upContainers(folder: FleetFolder, invocation: UpIn): Promise<numb
   }
   const addresses = rows.filter(({ state, url }) => state === 'ready' && url !== '');
   const orchestrator = addresses.find(({ name }) => name === ORCHESTRATOR);
-  if (orchestrator) await settle(orchestrator.url, stderr);
+  if (orchestrator) await settleContainers(folder, env, orchestrator.url, stderr);
   const hasConsole = addresses.some(({ name }) => name === CONSOLE);
   const consoleLink = hasConsole ? await linkTo(() => linkOfContainer(folder, env), stderr) : undefined;
   stdout.write(renderWelcome({ addresses, consoleLink, ...firstRequest(folder.root) }));
   return 0;
+}
+
+/** Without Node.js here, this process began before there was a network of the fleet: switch waits in its container. */
+async function settleContainers(
+  folder: FleetFolder,
+  env: NodeJS.ProcessEnv,
+  url: string,
+  stderr: Writable,
+): Promise<void> {
+  if (!hostRequests(env)) return await settle(url, stderr);
+  const planned = planFleet({ root: folder.root }).members.find(({ name }) => name === ORCHESTRATOR);
+  const words = ['first-flight', '--settle', `http://127.0.0.1:${planned?.port}`];
+  stderr.write((await askInside(folder, env, ORCHESTRATOR, words)).stderr);
 }
 
 /** For the fleet of the folder: says its mode, and installs what a checkout needs of the system. */
@@ -175,6 +190,6 @@ async function linkTo(
 
 /** The file of the first request, and a shell command that prints the token for it, for the fleet of a folder. */
 const firstRequest = (root: string) =>
-  root === checkout()
+  existsSync(join(root, ASSETS['first-flight.json']))
     ? { request: join(root, 'deploy/first-flight.json'), tokenCommand: `make -s -C ${quote(root)} token` }
     : { request: asset('first-flight.json'), tokenCommand: `FLEET_FOLDER=${quote(root)} fleet token` };

@@ -28,7 +28,8 @@ case "$*" in
     [ ! -e "$AT/continued" ] || set_state running neo
     [ ! -e "$AT/hangs" ] || { echo >"$AT/begun"; exec sleep 600; }
     ;;
-  *' backup restore '*) if [ -e "$AT/full" ]; then echo 'fleet: /fleet has keys/neo already' >&2; exit 1; fi; echo restored ;;
+  *' backup restore '*) if [ -e "$AT/full" ]; then echo '{"error":{"message":"/fleet has keys/neo already"}}'; exit 1; fi
+    echo '{"parts":["nats"],"created_at":"2026"}' ;;
 esac
 `;
 
@@ -123,7 +124,7 @@ test('a restore takes a file that is there, and a fleet that is down, and says w
     failure('CONFIG_INVALID', /the fleet runs: stop it first/),
   );
   rmSync(join(dir, 'containers/neo'));
-  assert.equal(await restoreContainers(options, file), 'restored\n');
+  assert.deepEqual(await restoreContainers(options, file), { parts: ['nats'], created_at: '2026' });
   assert.ok(calls().includes(`run --rm --no-deps -T --volume ${file}:/backup.tar.zst:ro backup restore`));
   put('full');
   await assert.rejects(

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, parseJson } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { z } from 'zod';
 import { ownCommand } from '../command-line/own-command.ts';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
 import { compose, type DockerOptions, docker } from './docker.ts';
@@ -67,28 +68,26 @@ export async function backUpContainers(
 const isPaused = (containers: readonly Container[], id: string): boolean =>
   containers.some((each) => each.id === id && each.state === 'paused');
 
+const Refused = z.object({ error: z.object({ message: z.string() }) });
+const Restored = z.object({ parts: z.array(z.string()), created_at: z.string() });
 const ENDED: ReadonlySet<string> = new Set(['created', 'exited', 'dead']);
 
 /**
- * Restores a backup into the volumes of a fleet that is down (docs/operations.md#backup-and-restore). Returns what the program
- * in the container says of it. Throws CONFIG_INVALID for a file that is not there, for a fleet that runs, and where the
+ * Restores a backup into the volumes of a fleet that is down (docs/operations.md#backup-and-restore). Returns which
+ * parts of the fleet it had, and of when. Throws CONFIG_INVALID for a file that is not there, for a fleet that runs, and where the
  * volumes hold what the backup does.
  */
 export async function restoreContainers(
   { folder, env }: Pick<ContainersBackup, 'folder' | 'env'>,
   file: string,
-): Promise<string> {
+): Promise<z.output<typeof Restored>> {
   if (!existsSync(file)) throw new FleetError('CONFIG_INVALID', `there is no file ${file}`);
   await ensureImage(folder, env);
   if ((await listContainers(folder, env)).some(({ state }) => !ENDED.has(state)))
     throw new FleetError('CONFIG_INVALID', `the fleet runs: stop it first (${ownCommand('down')})`);
   const mounted = ['--volume', `${file}:/backup.tar.zst:ro`];
-  return await job(
-    folder,
-    ['restore', '/backup.tar.zst', '--dir', '/fleet'],
-    { output: 'text', env },
-    mounted,
-  );
+  const words = ['restore', '/backup.tar.zst', '--dir', '/fleet', '--json'];
+  return Restored.parse(parseJson(await job(folder, words, { output: 'text', env }, mounted)));
 }
 
 /** The file is as large as the fleet's state, so a backup has no deadline but this one. */
@@ -105,8 +104,10 @@ async function job(
   const args = ['run', '--rm', '--no-deps', '-T', ...more, 'backup', ...words];
   const { code, stdout, stderr } = await compose(folder, args, { ...options, timeoutMs: JOB_MS });
   if (code === 0) return stdout;
-  const [said = ''] = stderr.match(/(?<=^fleet: ).*/m) ?? [stderr.trim()];
-  throw new FleetError('CONFIG_INVALID', said);
+  // With --json, the error is a document on stdout.
+  const told = /^\{"error":/.test(stdout) ? Refused.parse(parseJson(stdout)).error.message : undefined;
+  const [said = stderr.trim()] = stderr.match(/(?<=^fleet: ).*/m) ?? [];
+  throw new FleetError('CONFIG_INVALID', told ?? said);
 }
 
 async function ensureImage(folder: FleetFolder, env: NodeJS.ProcessEnv): Promise<void> {

@@ -2,6 +2,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { Endpoint } from '../client/api.ts';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
 import type { PlannedMember } from '../local/plan.ts';
+import { hostRequests } from './host-requests.ts';
 import { listContainers, runningService } from './list-containers.ts';
 
 /** Nobody listens there, and nothing is sent there: a call of a member that does not run fails at once. */
@@ -11,8 +12,8 @@ const NOWHERE = 'http://127.0.0.1:1';
 export type Member = Endpoint & { readonly shown: string };
 
 /**
- * The addresses of members in containers: those that are published on this machine, or in a container on the network of the fleet,
- * which FLEET_INSIDE says, the names of the services.
+ * The addresses of members in containers: those that are published on this machine, or without Node.js here, where this
+ * process is a container on the network of the fleet, the names of the services.
  */
 export async function membersInContainers(
   folder: FleetFolder,
@@ -23,7 +24,7 @@ export async function membersInContainers(
   return members.map(({ name, port }) => {
     const container = runningService(containers, name);
     const shown = container?.url ?? NOWHERE;
-    return { name, shown, url: container && env.FLEET_INSIDE ? `http://${name}:${port}` : shown };
+    return { name, shown, url: container && hostRequests(env) ? `http://${name}:${port}` : shown };
   });
 }
 

@@ -15,6 +15,7 @@ import { UsageError } from '../command-line/option-values.ts';
 import { ownCommand } from '../command-line/own-command.ts';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
 import { hasEngine } from './docker.ts';
+import { hostRequests } from './host-requests.ts';
 import { listContainers } from './list-containers.ts';
 
 /** A fleet runs in containers, or as plain processes (docs/operations.md#two-modes). */
@@ -24,10 +25,13 @@ const markerOf = ({ dir }: FleetFolder): string => join(dir, 'mode');
 
 /**
  * The mode of a fleet: FLEET_MODE, else that of what runs, else containers where a Docker engine answers. Throws UsageError for
- * another FLEET_MODE.
+ * another FLEET_MODE, and for processes on a host without Node.js.
  */
 export async function modeOf(folder: FleetFolder, env: NodeJS.ProcessEnv): Promise<Mode> {
-  return forcedMode(env) ?? keptMode(folder) ?? ((await hasEngine(env)) ? 'docker' : 'process');
+  const mode = forcedMode(env) ?? keptMode(folder) ?? ((await hasEngine(env)) ? 'docker' : 'process');
+  if (mode === 'process' && hostRequests(env))
+    throw new UsageError('a fleet of plain processes needs Node.js here: install Node.js with npm');
+  return mode;
 }
 
 /** The mode that FLEET_MODE names; undefined without one. Throws UsageError. */
