@@ -30,12 +30,12 @@ export function attach(
     run(() => {
       const parsed: Record<string, unknown> = node.opts();
       const given = options.flatMap(({ name, option }) => {
-        const read = parsed[option.attributeName()];
-        // The parser has --no-open as an option "open", which is true unless it is given.
-        const value = option.negate ? read === false || undefined : read;
+        // The parser reads `--no-x` as x, which is true where it is not given.
+        if (node.getOptionValueSource(option.attributeName()) !== 'cli') return [];
+        const value = option.negate || parsed[option.attributeName()];
         // A variable of a script that is not set must not act as if the option were absent.
         if (value === '') throw new UsageError(`--${name} must not be empty`);
-        return value === undefined ? [] : [[name, value] as const];
+        return [[name, value] as const];
       });
       if (usage.args === undefined && words.length > 0)
         throw new UsageError(`${usage.name} takes no "${words.join(' ')}"`);

@@ -24,7 +24,7 @@ const DEFAULT_PORT = 9224;
  */
 const consoleCommand = command(
   consoleUsage,
-  async ({ values, positionals, env, output, stdout, stderr, print, show }) => {
+  async ({ values, positionals, env, stdout, stderr, print, show }) => {
     const [verb, ...rest] = positionals;
     if (rest.length > 0 || (verb !== undefined && verb !== 'rebuild' && verb !== 'heads'))
       throw new UsageError(`console takes no "${positionals.join(' ')}", only rebuild or heads`);
@@ -38,7 +38,7 @@ const consoleCommand = command(
     };
     const containers = await fleetInContainers(values, env);
     if (containers && verb !== undefined) {
-      const words = ['console', verb, '--as-is', ...wordsOf(values, output)];
+      const words = ['console', verb, '--as-is', ...wordsOf(values)];
       return await runInside(containers, env, CONSOLE, words);
     }
     if (containers) {

@@ -13,13 +13,12 @@ import { findEntryPoint, fleetInContainers } from '../running/running-fleet.ts';
  * service connects to. `--call` also calls each model of a profile once, which costs tokens. A fleet in containers
  * is checked in the container of the service; `--as-is` uses this process's environment, as there. Exit code 1 when a check fails.
  */
-const doctorCommand = command(doctorUsage, async ({ values, env, output, show }) => {
+const doctorCommand = command(doctorUsage, async ({ values, env, show }) => {
   const name = values.profile ?? ORCHESTRATOR;
   if (values.call && (name === TRADER || name === CONSOLE))
     throw new UsageError(`--call calls a model, and the ${name} has none`);
   const containers = await fleetInContainers(values, env);
-  if (containers)
-    return await runInside(containers, env, name, ['doctor', '--as-is', ...wordsOf(values, output)]);
+  if (containers) return await runInside(containers, env, name, ['doctor', '--as-is', ...wordsOf(values)]);
   const report = await examine(name, findEntryPoint(values, name, env), values.call ? ['--call'] : []);
   show(report, renderReport);
   return report.ok ? 0 : 1;

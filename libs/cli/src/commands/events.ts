@@ -18,13 +18,13 @@ import { fleetInContainers, plannedFleet } from '../running/running-fleet.ts';
  * the end of the stream, or with `--follow` on Ctrl-C. Throws PEER_UNREACHABLE when NATS does not answer; with
  * `--follow`, a connection that breaks later is opened again, and no event is left out.
  */
-const eventsCommand = command(eventsUsage, async ({ values, env, output, stdout, stderr, print }) => {
+const eventsCommand = command(eventsUsage, async ({ values, env, stdout, stderr, print }) => {
   const filter = `fleet.task.${profileToken(values.profile)}.${typeToken(values.type)}`;
   const containers = await fleetInContainers(values, env);
   if (containers) {
     await requireService(containers, env, 'nats');
     // Only the network of the fleet reaches NATS, and only this job has the keys of the operator.
-    const args = ['run', '--rm', '--no-deps', '-T', 'events', ...wordsOf(values, output)];
+    const args = ['run', '--rm', '--no-deps', '-T', 'events', ...wordsOf(values)];
     return (await compose(containers, args, { output: 'inherit', env })).code;
   }
   const follow = values.follow === true;

@@ -9,7 +9,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { type Answer, RefillReport } from '@hermes-fleet/protocol/api';
 import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { createLogger } from '@hermes-fleet/service';
-import { command, type Output, type Values } from '../command-line/command.ts';
+import { command, type Values } from '../command-line/command.ts';
 import { oneArgument, UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { columns, printLines } from '../command-line/output.ts';
 import { natsForgetHeadUsage, natsRefillUsage, natsSetupUsage } from '../command-specs/keys.ts';
@@ -66,7 +66,7 @@ async function setUpWithRetries(
  */
 const forgetHeadCommand = command(
   natsForgetHeadUsage,
-  async ({ values, positionals, env, output, stdout, stderr, print, show }) => {
+  async ({ values, positionals, env, stdout, stderr, print, show }) => {
     const service = oneArgument(positionals, 'nats forget-head takes the name of one service');
     if (values.server !== undefined && !values['as-is'])
       throw new UsageError('--server needs --as-is: otherwise the server is that of the fleet in --dir');
@@ -74,7 +74,7 @@ const forgetHeadCommand = command(
     if (containers) {
       await requireService(containers, env, 'nats');
       const job = ['run', '--rm', '--no-deps', '-T', '--entrypoint', 'fleet', 'nats-setup'];
-      const words = ['nats', 'forget-head', '--as-is', ...wordsOf(values, output), service];
+      const words = ['nats', 'forget-head', '--as-is', ...wordsOf(values), service];
       return (await compose(containers, [...job, ...words], { output: 'inherit', env })).code;
     }
     const plan = values['as-is'] ? undefined : plannedFleet(values);
@@ -105,12 +105,12 @@ const REFILL_MS = 40 * 60_000;
  * from the ledgers of all services or of `--profile`. Runs beside a service, or while it is down. `--as-is` uses this
  * process's environment, as inside a container. Exit code 1 when a service could not be refilled.
  */
-const refillCommand = command(natsRefillUsage, async ({ values, env, output, stderr, show }) => {
+const refillCommand = command(natsRefillUsage, async ({ values, env, stderr, show }) => {
   const place = namesProcesses(values)
     ? undefined
     : await placeOf(currentFolder(), env, `state/${values.profile ?? ORCHESTRATOR}`);
   if (place) printLines(stderr, [`the ledgers are read from ${place.text}`]);
-  if (place?.mode === 'docker') return await refillContainers(values, env, output);
+  if (place?.mode === 'docker') return await refillContainers(values, env);
   const names = values.profile ? [values.profile] : plannedFleet(values).members.map(({ name }) => name);
   const reports: (Refilled | Problem)[] = [];
   // One after the other: the events of each service come in order, and NATS is not flooded.
@@ -126,7 +126,6 @@ const refillCommand = command(natsRefillUsage, async ({ values, env, output, std
 async function refillContainers(
   values: Values<typeof natsRefillUsage.options>,
   env: NodeJS.ProcessEnv,
-  output: Output,
 ): Promise<number> {
   const folder = currentFolder();
   await requireService(folder, env, 'nats');
@@ -134,7 +133,7 @@ async function refillContainers(
   const names = profile ? [profile] : planFleet({ root: folder.root }).members.map(({ name }) => name);
   let worst = 0;
   for (const name of names) {
-    const words = ['nats', 'refill', '--as-is', `--profile=${name}`, ...wordsOf(more, output)];
+    const words = ['nats', 'refill', '--as-is', `--profile=${name}`, ...wordsOf(more)];
     worst = Math.max(worst, await runOnFiles(folder, env, name, words));
   }
   return worst;

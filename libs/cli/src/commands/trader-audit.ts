@@ -26,18 +26,11 @@ const VERIFY_MS = 10 * 60_000;
  * `fleet trader audit verify`: verifies the audit in the trader's file, whether the trader runs or not. Exit code 1 for a
  * broken audit, with the first broken record. `--as-is` uses this process's environment, as inside the trader's container.
  */
-const verifyCommand = command(traderAuditVerifyUsage, async ({ values, env, output, stderr, show }) => {
+const verifyCommand = command(traderAuditVerifyUsage, async ({ values, env, stderr, show }) => {
   const containers = await auditInContainers(values, env, stderr);
   if (containers) {
     const witness = await witnessInContainers(containers, env);
-    const words = [
-      'trader',
-      'audit',
-      'verify',
-      '--as-is',
-      `--witness=${witness}`,
-      ...wordsOf(values, output),
-    ];
+    const words = ['trader', 'audit', 'verify', '--as-is', `--witness=${witness}`, ...wordsOf(values)];
     return await runOnFiles(containers, env, TRADER, words);
   }
   // Before the file is read: it has every head that was published before.
@@ -48,12 +41,12 @@ const verifyCommand = command(traderAuditVerifyUsage, async ({ values, env, outp
 });
 
 /** `fleet trader audit show`: prints records of the audit from the trader's file; with JSON, one document per record. */
-const showCommand = command(traderAuditShowUsage, async ({ values, env, output, stdout, stderr, print }) => {
+const showCommand = command(traderAuditShowUsage, async ({ values, env, stdout, stderr, print }) => {
   const after = wholeNumber('after', values.after, 0);
   const limit = wholeNumber('limit', values.limit, AUDIT_LIMIT, [1, MAX_AUDIT_LIMIT]);
   const containers = await auditInContainers(values, env, stderr);
   if (containers) {
-    const words = ['trader', 'audit', 'show', '--as-is', ...wordsOf(values, output)];
+    const words = ['trader', 'audit', 'show', '--as-is', ...wordsOf(values)];
     return await runOnFiles(containers, env, TRADER, words);
   }
   const records = await readAudit(findEntryPoint(values, TRADER, env), { after, limit });

@@ -1,5 +1,4 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Output } from '../command-line/command.ts';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
 import { compose, type DockerResult } from './docker.ts';
 import { requireService } from './list-containers.ts';
@@ -7,18 +6,15 @@ import { requireService } from './list-containers.ts';
 /** The engine may have to make a container first, on a machine that is busy. */
 const JOB_MS = 5 * 60_000;
 
-/** The options of a call, as the words of a command line. */
+/** The options of a call, and of its output, as the words of a command line. */
 export const wordsOf = (
   values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>,
-  output: Output,
-): string[] => [
-  ...Object.entries(values).flatMap(([name, value]) => {
+): string[] =>
+  Object.entries(values).flatMap(([name, value]) => {
     if (value === undefined || value === false) return [];
     if (value === true) return [`--${name}`];
     return [value].flat().map((text) => `--${name}=${text}`);
-  }),
-  ...(output === 'text' ? [] : [`--output=${output}`]),
-];
+  });
 
 /** The words with which Compose runs `fleet` in the container of a service, as the user of the service. */
 export const execOf = (service: string, words: readonly string[]): string[] => [
