@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { parseAllDocuments } from 'yaml';
+import { fakeDocker } from '../../testing/fake-docker.ts';
 import { fleet } from '../../testing/profile-stub.ts';
 
 const line = (second: number, name: string, task: string, of: string, msg: string, more = {}): string =>
@@ -48,11 +49,13 @@ test('logs prints the lines of a task of all services in the order of time, also
   );
 });
 
-test('logs reads the logs of containers from stdin, whatever their order', async () => {
+test('logs reads the logs of containers, whatever their order', async (t) => {
   const { ended, atNeo, accepted } = LINES;
   // The prefixes of docker compose logs, the first with --no-log-prefix.
   const lines = [`\u001b[2K${ended}`, `neo-1      | ${atNeo}`, `${accepted}\r`];
-  const piped = await fleet(['logs', 'flight-1', '--stdin', '--json'], lines.join('\n'));
+  const { at, env } = fakeDocker(t, 'case "$*" in *" logs "*) cat "$at/lines" ;; esac');
+  writeFileSync(join(at, 'lines'), lines.join('\n'));
+  const piped = await fleet(['logs', 'flight-1', '--json'], '', { FLEET_MODE: 'docker', PATH: env.PATH });
   assert.deepEqual(
     [piped.code, piped.stdout],
     [0, `${[accepted, atNeo.replace('\u2028', '\\u2028'), ended].join('\n')}\n`],
@@ -63,7 +66,9 @@ test('logs says what is missing', async (t) => {
   const dir = tempDir(t);
   const none = await fleet(['logs', 's-1', '--dir', dir]);
   assert.deepEqual([none.code, none.stderr], [1, 'fleet: there are no logs yet: make up starts the fleet\n']);
-  const unknown = await fleet(['logs', 'nobody', '--stdin', '--json'], LINES.ended);
+  mkdirSync(join(dir, 'logs'));
+  writeFileSync(join(dir, 'logs/neo.log'), LINES.ended);
+  const unknown = await fleet(['logs', 'nobody', '--dir', dir, '--json']);
   assert.equal(unknown.code, 1);
   const { error } = JSON.parse(unknown.stdout);
   assert.deepEqual(

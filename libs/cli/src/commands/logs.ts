@@ -39,7 +39,7 @@ const logsCommand = command(
     const [id = '', ...more] = positionals;
     if (id === '' || more.length > 0 || values.follow !== undefined || values.tail !== undefined)
       throw new UsageError(
-        `logs takes the id or the task_id of one task, or services: ${services.join(', ')}; --follow and --tail are for services`,
+        'logs takes the id or the task_id of one task, or names of services; --follow and --tail are for services',
       );
     const names = plan.members.map(({ name }) => name);
     const source = containers

@@ -206,7 +206,7 @@ test('the trader gets a dry run, the decision, a copy of it, and a switch back',
     text,
     /dry run +noop, would be applied\n +decision +applied: The grid -> The trend, risk mode normal\n +its copy +noop: duplicate_decision\n +and back +applied: The trend -> The grid/,
   );
-  assert.match(text, /decisions +make trader ARGS='audit show'/);
+  assert.match(text, /decisions +\.\/fleet trader audit show/);
   const [dry, real, copy, back] = sent;
   assert.deepEqual({ ...real, dry_run: true }, dry);
   assert.deepEqual(copy, real);

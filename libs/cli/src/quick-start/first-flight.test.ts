@@ -39,8 +39,8 @@ test('the curl command is one line, and a shell passes its URL, token and file u
       mode: 0o755,
     },
   );
-  const root = "/it's a checkout";
-  const command = curlCommand('http://127.0.0.1:9219/jsonrpc', 'echo secret', root);
+  const request = "/it's a checkout/first.json";
+  const command = curlCommand('http://127.0.0.1:9219/jsonrpc', 'echo secret', request);
   assert.doesNotMatch(command, /\n/);
   const shell = spawnSync('sh', ['-c', command], {
     encoding: 'utf8',
@@ -50,7 +50,7 @@ test('the curl command is one line, and a shell passes its URL, token and file u
   const args: string[] = JSON.parse(shell.stdout);
   assert.ok(args.includes('http://127.0.0.1:9219/jsonrpc'));
   assert.ok(args.includes('Authorization: Bearer secret'));
-  assert.equal(args[args.indexOf('-d') + 1], `@${root}/deploy/first-flight.json`);
+  assert.equal(args[args.indexOf('-d') + 1], `@${request}`);
 });
 
 test('the welcome names every address and sends the request to switch', () => {
