@@ -6,7 +6,7 @@ import { ASSETS, asset, program, version } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol/ports';
 import { command, type Invocation } from '../command-line/command.ts';
-import { quote } from '../command-line/option-values.ts';
+import { quote, UsageError } from '../command-line/option-values.ts';
 import { columns } from '../command-line/output.ts';
 import { ownCommand } from '../command-line/own-command.ts';
 import { downUsage, upUsage } from '../command-specs/processes.ts';
@@ -40,7 +40,13 @@ type UpIn = Pick<Invocation<typeof upUsage.options>, 'values' | 'env' | 'stdout'
 const upCommand = command(upUsage, async (invocation) => {
   const { values, env } = invocation;
   const containers = await fleetInContainers(values, env);
-  if (containers) return await upContainers(containers, invocation);
+  if (containers) {
+    if (values['no-restart'] || values['no-supervisor'])
+      throw new UsageError(
+        '--no-restart and --no-supervisor are for processes, and the fleet is in containers',
+      );
+    return await upContainers(containers, invocation);
+  }
   if (values.dir === undefined) await prepareProcesses(invocation);
   const offset = values['port-offset'] ?? (env.FLEET_PORT_OFFSET || undefined);
   const plan = plannedFleet({ ...values, ...(offset !== undefined && { 'port-offset': offset }) });
@@ -78,7 +84,7 @@ async function upContainers(folder: FleetFolder, invocation: UpIn): Promise<numb
   const { env, stdout, stderr, print } = invocation;
   // A document is all that stdout has.
   if (!(await startContainers({ folder, env, stdout: print ? stderr : stdout, stderr }))) return 1;
-  noteChanges(folder, stderr);
+  noteChanges(folder.home, stderr);
   const rows = await containerStatus(folder, env);
   if (print) {
     print(rows.map(({ name, state, url }) => ({ name, url, state })));
@@ -150,7 +156,7 @@ async function upProcesses(plan: FleetPlan, { values, env, stdout, stderr, print
   const addresses = [...plan.members, plan.console, plan.nats].filter(
     ({ name }) => !all.some((each) => each.name === name),
   );
-  noteChanges(plan, stderr);
+  noteChanges(plan.home, stderr);
   if (all.length > 0) warn('\nthe fleet runs without the console, for the reason above');
   if (seen) say(`${seen.name.padEnd(8)}  ${seen.state}`);
   const isSeen = seen !== undefined && seen.state !== 'failed';
@@ -168,10 +174,10 @@ async function upProcesses(plan: FleetPlan, { values, env, stdout, stderr, print
   return 0;
 }
 
-/** Names what the configuration should change for this version. */
-function noteChanges({ home }: Pick<FleetFolder, 'home'>, stderr: Writable): void {
+/** Names what a configuration of an older version should change. */
+function noteChanges(home: string, stderr: Writable): void {
   for (const { file, line, text } of changedConfiguration(home))
-    stderr.write(`note: ${line === undefined ? file : `${file}:${line}`}: ${text}\n`);
+    stderr.write(`note: ${[file, line].filter((part) => part !== undefined).join(':')}: ${text}\n`);
 }
 
 /** A link to the console for the last lines; without one, says why. */
