@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type BusConnection, consume } from '@hermes-fleet/events';
 import { type CloudEvent, FleetError, LifecycleEvent } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
@@ -6,9 +7,10 @@ import { command, type Values } from '../command-line/command.ts';
 import { UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
 import { eventsUsage } from '../command-specs/fleet.ts';
-import { compose } from '../containers/docker.ts';
+import { compose, docker } from '../containers/docker.ts';
 import { wordsOf } from '../containers/inside.ts';
 import { requireService } from '../containers/list-containers.ts';
+import type { FleetFolder } from '../folder/fleet-folder.ts';
 import { OPERATOR } from '../keys/layout.ts';
 import { connectionFromEnv, connectionFromKeys } from '../keys/nats-user.ts';
 import { fleetInContainers, plannedFleet } from '../running/running-fleet.ts';
@@ -20,14 +22,12 @@ import { fleetInContainers, plannedFleet } from '../running/running-fleet.ts';
  */
 const eventsCommand = command(eventsUsage, async ({ values, env, stdout, stderr, print }) => {
   const filter = `fleet.task.${profileToken(values.profile)}.${typeToken(values.type)}`;
+  const follow = values.follow === true;
   const containers = await fleetInContainers(values, env);
   if (containers) {
     await requireService(containers, env, 'nats');
-    // Only the network of the fleet reaches NATS, and only this job has the keys of the operator.
-    const args = ['run', '--rm', '--no-deps', '-T', 'events', ...wordsOf(values)];
-    return (await compose(containers, args, { output: 'inherit', env })).code;
+    return await eventsInContainers(containers, env, wordsOf(values), follow);
   }
-  const follow = values.follow === true;
   const stop = new AbortController();
   const onInterrupt = (): void => stop.abort();
   if (follow) process.once('SIGINT', onInterrupt);
@@ -66,6 +66,23 @@ const eventsCommand = command(eventsUsage, async ({ values, env, stdout, stderr,
 });
 
 export const commands = [eventsCommand];
+
+const INTERRUPTED = 130;
+
+/** Reads in a container of its own: only the network of the fleet reaches NATS, and only this job has the keys of the operator. */
+async function eventsInContainers(
+  folder: FleetFolder,
+  env: NodeJS.ProcessEnv,
+  words: readonly string[],
+  follow: boolean,
+): Promise<number> {
+  const name = `fleet-events-${randomUUID()}`;
+  const args = ['run', '--rm', '--no-deps', '-T', '--name', name, 'events', ...words];
+  const { code } = await compose(folder, args, { output: 'inherit', env });
+  // Compose leaves the container of a command that was interrupted.
+  if (code !== 0) await docker(['rm', '--force', name], { output: 'text', env });
+  return follow && code === INTERRUPTED ? 0 : code;
+}
 
 /** The tokens of a subject that the options name; the wildcard without one. They throw UsageError. */
 function profileToken(profile: string | undefined): string {

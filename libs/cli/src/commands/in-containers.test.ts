@@ -29,7 +29,10 @@ esac`,
   );
   const run = (line: string) =>
     fleet(line.split(' '), '', { FLEET_MODE: 'docker', FLEET_KEYS_DIR: undefined, PATH: env.PATH });
-  const last = (): string => (calls().at(-1) ?? '').replace(/\[--project-directory\]\[[^\]]*\]/, '');
+  const last = (): string =>
+    (calls().at(-1) ?? '')
+      .replace(/\[--project-directory\]\[[^\]]*\]/, '')
+      .replace(/fleet-events-[-\da-f]+/, 'fleet-events-ID');
   return { run, last, calls };
 }
 
@@ -60,7 +63,10 @@ test('commands that need the keys or the network of a container run there, with 
       'doctor --profile neo --call --json',
       '[exec][-T][-u][1000][neo][fleet][doctor][--as-is][--profile=neo][--call][--json]',
     ],
-    ['events --follow --task t-1', '[run][--rm][--no-deps][-T][events][--follow][--task=t-1]'],
+    [
+      'events --follow --task t-1',
+      '[run][--rm][--no-deps][-T][--name][fleet-events-ID][events][--follow][--task=t-1]',
+    ],
     ['console rebuild --json', '[exec][-T][-u][1000][console][fleet][console][rebuild][--as-is][--json]'],
     ['console heads --no-open', '[exec][-T][-u][1000][console][fleet][console][heads][--as-is][--no-open]'],
     [
