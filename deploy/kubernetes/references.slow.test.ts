@@ -3,12 +3,13 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { DEFAULT_SERVICES, initKeys, keySecrets } from '@hermes-fleet/cli';
+import { initKeys, keySecrets } from '@hermes-fleet/cli';
 import { allowedEndpoint, FleetConfigSchema, resolveTokens } from '@hermes-fleet/fleet-config';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 import { ConsoleConfigSchema } from '../../services/console/src/config/schema.ts';
 import { readEnvironment } from '../../services/profile/src/environment.ts';
+import { SHIPPED_SERVICES } from '../../test/support/shipped.ts';
 import { environmentOf, find, mayConnect, type Pod, podsOf, resolve, selects } from './testing/cluster.ts';
 import { type Manifest, OVERLAYS, renderOverlay, withoutKubectl } from './testing/render.ts';
 
@@ -22,14 +23,14 @@ const OPTIONAL = 'model-keys';
 
 function makeKeys(t: TestContext): string {
   const dir = join(tempDir(t), 'keys');
-  initKeys({ dir, services: DEFAULT_SERVICES, replicas: REPLICAS, nats: { ...NATS, cluster: CLUSTER } });
+  initKeys({ dir, services: SHIPPED_SERVICES, replicas: REPLICAS, nats: { ...NATS, cluster: CLUSTER } });
   return dir;
 }
 
 /** The files of a pod's volumes, by their paths in its first container, and its environment. */
 function insideOf(t: TestContext, pod: Pod, all: readonly Manifest[], keysDir: string) {
   const root = tempDir(t);
-  const secrets = keySecrets(keysDir, DEFAULT_SERVICES, 'hermes-fleet');
+  const secrets = keySecrets(keysDir, SHIPPED_SERVICES, 'hermes-fleet');
   for (const { name, mountPath } of pod.spec.containers[0].volumeMounts) {
     // biome-ignore lint/suspicious/noExplicitAny: a volume of the rendered manifests
     const volume = (pod.spec.volumes ?? []).find((each: any) => each.name === name);
@@ -62,7 +63,7 @@ for (const overlay of OVERLAYS)
     it('has every ConfigMap, Secret, port and selector that it names', (t) => {
       const all = render();
       const made = new Set(
-        keySecrets(makeKeys(t), DEFAULT_SERVICES, 'hermes-fleet').map(({ metadata }) => metadata.name),
+        keySecrets(makeKeys(t), SHIPPED_SERVICES, 'hermes-fleet').map(({ metadata }) => metadata.name),
       );
       for (const pod of podsOf(all)) {
         for (const { configMap, secret } of pod.spec.volumes) {

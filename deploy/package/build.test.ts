@@ -11,7 +11,7 @@ import { buildPackage } from './build.ts';
 const ROOT = folder();
 const REVISION = '0123456789abcdef0123456789abcdef01234567';
 const out = join(tempDir({ after }), 'package');
-before(() => buildPackage(ROOT, out, REVISION));
+before(() => buildPackage(ROOT, out, { revision: REVISION }));
 
 const files = (): string[] =>
   globSync('**', { cwd: out }).filter((path) => statSync(join(out, path)).isFile());

@@ -47,9 +47,17 @@ const manifest = z.object({
 /**
  * Writes the package from the sources of the checkout `root` into the folder `out`, which it empties first. The same sources and
  * the same `revision` give the same files. Throws on a fault of the bundle, a licence that is not allowed, and installed packages
- * that differ from package-lock.json.
+ * that differ from package-lock.json. Without templates, its `fleet init` does not work: they are the configuration of the checkout, and
+ * an image of that would be built anew after each change of it.
  */
-export async function buildPackage(root: string, out: string, revision: string | undefined): Promise<void> {
+export async function buildPackage(
+  root: string,
+  out: string,
+  {
+    revision,
+    hasTemplates = true,
+  }: { readonly revision?: string | undefined; readonly hasTemplates?: boolean },
+): Promise<void> {
   const lock = readLock(root);
   const faults = licenseFaults(lock);
   if (faults.length > 0)
@@ -61,7 +69,8 @@ export async function buildPackage(root: string, out: string, revision: string |
   const copy = (from: string, to: string): void =>
     cpSync(join(root, from), join(out, to), { recursive: true, filter: (path) => !NOT_AN_ASSET.test(path) });
   const { vendor, ...own } = ASSETS;
-  for (const [name, path] of Object.entries(own)) copy(path, `assets/${name}`);
+  for (const [name, path] of Object.entries(own))
+    if (hasTemplates || !name.startsWith('fleet-folder/')) copy(path, `assets/${name}`);
   const vendored = VENDOR.flatMap(({ package: name, file }) => [`${name}/${file}`, `${name}/package.json`]);
   for (const path of vendored) copy(`${vendor}/${path}`, `assets/vendor/${path}`);
   for (const path of COPIED) copy(path, path);
@@ -108,8 +117,19 @@ function packagesOf(files: readonly string[], lock: readonly LockedPackage[]): L
 
 if (import.meta.main)
   await runScript(async () => {
-    const { values } = parseArgs({ options: { out: { type: 'string' }, revision: { type: 'string' } } });
+    const { values } = parseArgs({
+      options: {
+        out: { type: 'string' },
+        revision: { type: 'string' },
+        'without-templates': { type: 'boolean' },
+      },
+    });
     if (values.out === undefined)
-      throw new Error('usage: node deploy/package/build.ts --out <folder> [--revision <commit>]');
-    await buildPackage(folder(), resolve(values.out), values.revision);
+      throw new Error(
+        'usage: node deploy/package/build.ts --out <folder> [--revision <commit>] [--without-templates]',
+      );
+    await buildPackage(folder(), resolve(values.out), {
+      revision: values.revision,
+      hasTemplates: values['without-templates'] !== true,
+    });
   });

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DEFAULT_SERVICES, initKeys, memberEnv, PROFILES, planFleet, TRADER } from '@hermes-fleet/cli';
+import { initKeys, memberEnv, planFleet, TRADER } from '@hermes-fleet/cli';
 import { FleetConfigSchema, normalizePeerUrl, resolveTokens } from '@hermes-fleet/fleet-config';
 import { memberCard, profileDir, readMemberEnvironment } from '@hermes-fleet/gateway/member';
 import { AgentConfigSchema, isContextPlaceholder, SharedRepositories } from '@hermes-fleet/loop';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
+import { SHIPPED_PROFILES, SHIPPED_SERVICES } from '../../test/support/shipped.ts';
 
 const folder = import.meta.dirname;
 const load = (profile: string, env: NodeJS.ProcessEnv) =>
@@ -19,19 +20,19 @@ const load = (profile: string, env: NodeJS.ProcessEnv) =>
 const IN_CONTAINERS = {
   BIND_HOST: '0.0.0.0',
   NATS_HOST: 'nats',
-  ...Object.fromEntries(DEFAULT_SERVICES.map((name) => [`${name.toUpperCase()}_HOST`, name])),
+  ...Object.fromEntries(SHIPPED_SERVICES.map((name) => [`${name.toUpperCase()}_HOST`, name])),
 };
 
 /** The configured peers: every profile knows every other one, and switch and the trader know each other. */
 const peersOf = (name: string): string[] => {
   if (name === TRADER) return ['switch'];
-  const others = PROFILES.filter((profile) => profile !== name);
+  const others = SHIPPED_PROFILES.filter((profile) => profile !== name);
   return (name === 'switch' ? [...others, TRADER] : others).toSorted();
 };
 
 test('services know each other by their public URLs', () => {
   for (const env of [{}, IN_CONTAINERS, { NEO_PORT: '10220', SWITCH_PORT: '10219', TRADER_PORT: '10223' }]) {
-    const configs = new Map(DEFAULT_SERVICES.map((profile) => [profile, load(profile, env)]));
+    const configs = new Map(SHIPPED_SERVICES.map((profile) => [profile, load(profile, env)]));
     for (const [profile, config] of configs) {
       assert.deepEqual(Object.keys(config.fleet.agents).sort(), peersOf(profile));
       for (const [name, agent] of Object.entries(config.fleet.agents)) {
@@ -49,7 +50,7 @@ test('the shipped file for all profiles has no repositories', () => {
 });
 
 test('only switch orchestrates, and every profile has its tier and port', () => {
-  const shipped = PROFILES.map((profile) => {
+  const shipped = SHIPPED_PROFILES.map((profile) => {
     const { fleet } = load(profile, {});
     return [profile, fleet.orchestrate, fleet.tier, fleet.server?.bind_port];
   });
@@ -65,7 +66,7 @@ test('the generated keys hold every token that the services name', (t) => {
   const dir = tempDir(t, { prefix: 'profiles-' });
   const plan = planFleet({ root: join(folder, '../..'), dir });
   const nats = { storeDir: '/data', host: '127.0.0.1', port: 4222, monitorPort: 8222, syncAlways: true };
-  initKeys({ dir: plan.keysDir, services: DEFAULT_SERVICES, nats });
+  initKeys({ dir: plan.keysDir, services: SHIPPED_SERVICES, nats });
   for (const member of plan.members) {
     const env = memberEnv(plan, member);
     const tokens = resolveTokens(load(member.name, env), createSecretEnv(env));
@@ -93,7 +94,7 @@ test('only the operator may decide through switch, and the trader may only annou
   assert.deepEqual(load('switch', {}).fleet.server?.callers?.trader?.scopes, ['announce']);
 });
 
-for (const profile of PROFILES) {
+for (const profile of SHIPPED_PROFILES) {
   test(`${profile}: the agent configuration loads, with the shipped MCP servers`, () => {
     const env = {
       HERMES_WORKSPACE_DIR: '/workspace',

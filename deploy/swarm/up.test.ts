@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { DEFAULT_SERVICES, initKeys, keyPaths } from '@hermes-fleet/cli';
+import { initKeys, keyPaths } from '@hermes-fleet/cli';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from '@hermes-fleet/service';
 import { parse } from 'yaml';
 import { ROOT, runProgram } from '../../test/support/fleet.ts';
+import { SHIPPED_SERVICES } from '../../test/support/shipped.ts';
 
 /** Stands in for `docker` where no Swarm is: keeps secrets as files, and what it was told to deploy. */
 const DOCKER = `#!/bin/sh
@@ -45,7 +46,7 @@ function prepare(t: TestContext): Deployment {
   chmodSync(join(dir, 'bin/docker'), 0o755);
   initKeys({
     dir: keys,
-    services: DEFAULT_SERVICES,
+    services: SHIPPED_SERVICES,
     replicas: new Map([['neo', 1]]),
     nats: { storeDir: '/data', host: '0.0.0.0', port: 4222, syncAlways: true },
   });

@@ -275,7 +275,7 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 800_000 },
       { containers: await Promise.all(services.map(fleet.container)), keys: await sums() },
       before,
     );
-    const again = await fleet.compose('run', '--rm', '--no-deps', '-T', 'keys', 'init');
+    const again = await fleet.compose('run', '--rm', '--no-deps', '-T', 'keys');
     assert.match(again, /^keys: 0 created, 0 repaired, \d+ unchanged$/m);
     assert.equal(await sums(), before.keys);
     const token = await fleet.compose('run', '--rm', '--no-deps', '-T', 'keys', 'token');

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { DEFAULT_SERVICES, initKeys, memberEnv, planFleet } from '@hermes-fleet/cli';
+import { initKeys, memberEnv, planFleet } from '@hermes-fleet/cli';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { ROOT, runProgram, startFleet } from '../support/fleet.ts';
+import { SHIPPED_SERVICES } from '../support/shipped.ts';
 
 const MAIN = join(ROOT, 'services/profile/src/main.ts');
 
@@ -16,7 +17,7 @@ function lonelyEnv(t: TestContext, portOffset: number): Record<string, string> {
   const plan = planFleet({ root: ROOT, dir, portOffset });
   initKeys({
     dir: plan.keysDir,
-    services: DEFAULT_SERVICES,
+    services: SHIPPED_SERVICES,
     nats: {
       storeDir: plan.natsStoreDir,
       host: '127.0.0.1',

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DEFAULT_SERVICES, initKeys } from '@hermes-fleet/cli';
+import { initKeys } from '@hermes-fleet/cli';
 import type { CloudEvent } from '@hermes-fleet/protocol';
 import { PROFILES, readEvents, startFleet, until } from '../support/fleet.ts';
 import { seenPeers, untilSeen } from '../support/peers-view.ts';
 import { replica } from '../support/replica.ts';
 import { call, dispatch, message, resultOf, runbook, type Target } from '../support/rpc.ts';
+import { SHIPPED_SERVICES } from '../support/shipped.ts';
 
 const NAMES = ['neo-1', 'neo-2', 'neo-3'];
 const isEnd = ({ type }: CloudEvent): boolean =>
@@ -30,7 +31,7 @@ test('three processes of one profile folder are three peers, and each gets work'
     onPlanned: ({ keysDir }) =>
       void initKeys({
         dir: keysDir,
-        services: DEFAULT_SERVICES,
+        services: SHIPPED_SERVICES,
         replicas: new Map([['neo', NAMES.length]]),
         nats: { storeDir: '/unused', host: '127.0.0.1', port: 4222, syncAlways: false },
       }),

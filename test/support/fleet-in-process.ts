@@ -29,8 +29,9 @@ export function startMembers(
   env: Readonly<Record<string, string>>,
 ): RunningMembers {
   const isNamed = ({ name }: PlannedMember): boolean => members.some((member) => member === name);
+  const traders = plan.trader ? [plan.trader] : [];
   const running = new Map<PlannedMember, Running>();
-  for (const member of [plan.trader, ...plan.profiles, plan.console].filter(isNamed))
+  for (const member of [...traders, ...plan.profiles, plan.console].filter(isNamed))
     running.set(member, startMember(plan, member, env));
   const started = Promise.all([...running.values()].map((one) => one.started)).then(() => undefined);
   const stopAll = (planned: readonly PlannedMember[]): Promise<unknown> =>
@@ -39,7 +40,7 @@ export function startMembers(
     started,
     async stop() {
       await stopAll(plan.profiles);
-      await stopAll([plan.trader]);
+      await stopAll(traders);
       await stopAll([plan.console]);
     },
   };

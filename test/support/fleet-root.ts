@@ -1,6 +1,6 @@
 import { cpSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DEFAULT_SERVICES } from '@hermes-fleet/cli';
+import { SHIPPED_SERVICES } from './shipped.ts';
 
 /** The shipped MCP servers that run as processes of their own, one or more at each profile. */
 const SERVERS = ['filesystem', 'memory'] as const;
@@ -16,7 +16,7 @@ export interface RootOptions {
 
 /** Nothing is changed and nobody is absent: such a fleet runs from the repository itself. */
 export const isShipped = ({ members, mcpServers, fleetYaml, configYaml }: RootOptions): boolean =>
-  DEFAULT_SERVICES.every((name) => members.includes(name)) &&
+  SHIPPED_SERVICES.every((name) => members.includes(name)) &&
   SERVERS.every((name) => mcpServers.includes(name)) &&
   fleetYaml === undefined &&
   configYaml === undefined;
@@ -39,7 +39,7 @@ export function writeRoot(
 ): string {
   const profiles = join(root, 'deploy/profiles');
   cpSync(join(repository, 'deploy/profiles'), profiles, { recursive: true });
-  for (const service of ['deploy/trader', 'deploy/console'])
+  for (const service of ['deploy/members.yaml', 'deploy/trader', 'deploy/console'])
     cpSync(join(repository, service), join(root, service), { recursive: true });
   symlinkSync(join(repository, 'services'), join(root, 'services'));
   const names = readdirSync(profiles).filter((name) => statSync(join(profiles, name)).isDirectory());

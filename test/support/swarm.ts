@@ -3,13 +3,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { DEFAULT_SERVICES, initKeys, keyPaths } from '@hermes-fleet/cli';
+import { initKeys, keyPaths } from '@hermes-fleet/cli';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { stringify } from 'yaml';
 import { withoutEngine } from './engine.ts';
 import { ROOT, runProgram, until } from './fleet.ts';
 import { freeOffset } from './ports.ts';
 import type { Target } from './rpc.ts';
+import { SHIPPED_SERVICES } from './shipped.ts';
 
 const UP_MS = 180_000;
 const BUILD_MS = 600_000;
@@ -112,7 +113,7 @@ export async function startSwarmFleet(t: TestContext, replicas: number): Promise
   const keys = join(dir, 'keys');
   initKeys({
     dir: keys,
-    services: DEFAULT_SERVICES,
+    services: SHIPPED_SERVICES,
     replicas: new Map([['neo', 6]]),
     nats: { storeDir: '/data', host: '0.0.0.0', port: 4222, monitorPort: 8222, syncAlways: true },
   });

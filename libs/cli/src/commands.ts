@@ -1,5 +1,6 @@
 import type { Command, Usage } from './command-line/command.ts';
 import * as fleet from './command-specs/fleet.ts';
+import * as folder from './command-specs/folder.ts';
 import * as keys from './command-specs/keys.ts';
 import * as processes from './command-specs/processes.ts';
 import * as tasks from './command-specs/tasks.ts';
@@ -50,6 +51,11 @@ const MODULES: readonly CommandModule[] = [
     load: () => import('./commands/trader-audit.ts'),
   },
   { usages: [trader.traderAuditAcceptUsage], load: () => import('./commands/trader-operator.ts') },
+  { usages: [folder.initUsage], load: () => import('./commands/init.ts') },
+  {
+    usages: [folder.profileAddUsage, folder.profileRemoveUsage],
+    load: () => import('./commands/profile.ts'),
+  },
   {
     usages: [processes.upUsage, processes.downUsage],
     load: () => import('./commands/up.ts'),
@@ -94,6 +100,7 @@ export async function loadCommand(words: string): Promise<Command> {
 
 /** The summary of each group of commands, by the words that its commands begin with. */
 export const GROUPS: Readonly<Record<string, string>> = {
+  profile: 'add a profile to the fleet, or remove one',
   context: 'delete a context with its tasks and files',
   trader: 'strategies, decisions, books, backtests and the audit of the trader',
   'trader account': 'the paper accounts of the trader',

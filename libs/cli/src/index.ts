@@ -1,10 +1,11 @@
+export { folderAt } from './folder/fleet-folder.ts';
+export { followingFiles } from './folder/following-files.ts';
+export { readMembers, servicesOf } from './folder/members.ts';
 export { initKeys } from './keys/init.ts';
 export { keySecrets } from './keys/kubernetes.ts';
 export {
-  DEFAULT_SERVICES,
   keyPaths,
   OPERATOR,
-  PROFILES,
   readOperatorToken,
   TRADER,
   tokenVariable,

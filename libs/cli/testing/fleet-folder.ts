@@ -10,6 +10,7 @@ import { type FleetPlan, planFleet } from '../src/local/plan.ts';
 
 /** The version of the program that backs up and restores. */
 export const RELEASE = '1.2.3';
+const ROOT = join(import.meta.dirname, '../../..');
 
 /** Expects a FleetError. */
 export const failure = (code: string, reason: RegExp) => (error: unknown) =>
@@ -17,7 +18,7 @@ export const failure = (code: string, reason: RegExp) => (error: unknown) =>
 
 /** A folder as a fleet of plain processes leaves it. */
 export function fleetFolder(t: TestContext): FleetPlan {
-  const plan = planFleet({ root: '/', dir: join(tempDir(t), 'fleet') });
+  const plan = planFleet({ root: ROOT, dir: join(tempDir(t), 'fleet') });
   const write = (path: string, text: string, mode = 0o600): void => {
     mkdirSync(join(plan.dir, path, '..'), { recursive: true });
     writeFileSync(join(plan.dir, path), text, { mode });
@@ -45,7 +46,7 @@ export function backUp(
 
 /** A fleet in a folder beside that of another one, which is not there yet. */
 export const beside = (plan: FleetPlan, name: string): FleetPlan =>
-  planFleet({ root: '/', dir: join(plan.dir, '..', name) });
+  planFleet({ root: ROOT, dir: join(plan.dir, '..', name) });
 
 /** What fleetFolder has written to the ledger of a member. */
 export const valueIn = (plan: FleetPlan, name: string): unknown => {

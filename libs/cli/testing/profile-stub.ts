@@ -4,9 +4,12 @@ import { Readable, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { readMembers, servicesOf } from '../src/folder/members.ts';
 import { initKeys } from '../src/keys/init.ts';
-import { DEFAULT_SERVICES, readOperatorToken } from '../src/keys/layout.ts';
+import { readOperatorToken } from '../src/keys/layout.ts';
 import { run } from '../src/run.ts';
+
+const SHIPPED = join(import.meta.dirname, '../../../deploy');
 
 /** A request that the stub received. */
 export interface ReceivedRequest {
@@ -71,7 +74,7 @@ export async function serveAnswers(
 export function keysFolder(t: TestContext): { readonly dir: string; readonly token: string } {
   const dir = tempDir(t, { prefix: 'fleet-cli-' });
   const nats = { storeDir: dir, host: '127.0.0.1', port: 1, syncAlways: false };
-  initKeys({ dir: join(dir, 'keys'), services: DEFAULT_SERVICES, nats });
+  initKeys({ dir: join(dir, 'keys'), services: servicesOf(readMembers(SHIPPED)), nats });
   return { dir, token: readOperatorToken(join(dir, 'keys')) ?? '' };
 }
 

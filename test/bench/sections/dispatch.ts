@@ -73,7 +73,7 @@ export const dispatchSection: Section = {
 };
 
 async function startContenders(context: BenchContext, opened: AsyncDisposableStack): Promise<RunRound> {
-  const { NODE_OPTIONS: nodeOptions } = memberEnv(context.plan, context.plan.trader);
+  const { NODE_OPTIONS: nodeOptions } = memberEnv(context.plan, context.plan.trader ?? context.plan.console);
   if (nodeOptions === undefined)
     throw new Error('the plan of the fleet has no NODE_OPTIONS for its services');
   const servers = new Map<ServerName, BenchServer>();

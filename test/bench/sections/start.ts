@@ -23,7 +23,7 @@ export const startSection: Section = {
   isDefault: true,
   async run({ dir, plan, rounds }) {
     const out = join(dir, 'package');
-    await buildPackage(plan.root, out, undefined);
+    await buildPackage(plan.root, out, {});
     const importing = (name: keyof typeof CONTENDERS, file: string) =>
       [name, () => costOf(file, join(dir, `compiled-${name}`))] as const;
     const contenders = [

@@ -114,7 +114,10 @@ async function startContenders(
   context: BenchContext,
   opened: AsyncDisposableStack,
 ): Promise<{ readonly servers: ReadonlyMap<string, BenchServer>; readonly collector: BenchServer }> {
-  const { NODE_OPTIONS: nodeOptions = '' } = memberEnv(context.plan, context.plan.trader);
+  const { NODE_OPTIONS: nodeOptions = '' } = memberEnv(
+    context.plan,
+    context.plan.trader ?? context.plan.console,
+  );
   const start = async (
     name: string,
     options: { file: 'member.ts' | 'collector.ts'; core?: number | undefined; env?: Record<string, string> },

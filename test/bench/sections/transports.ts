@@ -51,7 +51,10 @@ export const transportsSection: Section = {
 };
 
 async function startTrader(context: BenchContext, opened: AsyncDisposableStack) {
-  const { NODE_OPTIONS: nodeOptions = '' } = memberEnv(context.plan, context.plan.trader);
+  const { NODE_OPTIONS: nodeOptions = '' } = memberEnv(
+    context.plan,
+    context.plan.trader ?? context.plan.console,
+  );
   const dir = join(context.dir, 'transports');
   mkdirSync(dir);
   writeTraderHome(dir);

@@ -209,7 +209,7 @@ describe('a restore', () => {
     tar('-rf', 'a.tar', 'state/neo/x/y');
     const file = join(dir, 'a.tar.zst');
     writeFileSync(file, zstdCompressSync(readFileSync(join(dir, 'a.tar'))));
-    const plan = planFleet({ root: '/', dir: join(dir, 'fleet') });
+    const plan = planFleet({ root: join(import.meta.dirname, '../../../..'), dir: join(dir, 'fleet') });
     await assert.rejects(
       restore(plan, file, RELEASE),
       failure('CONFIG_INVALID', /is no complete backup: tar ended/),

@@ -7,7 +7,10 @@ const DIR = {
 
 const KEYS_OPTIONS = {
   ...DIR,
-  services: text('names', 'the services that get keys, as a list'),
+  services: text(
+    'names',
+    'the services that get keys, as a list; the members of the fleet by default, or those that have keys',
+  ),
   replicas: texts(
     'service=n',
     'NATS users for the replicas <service>-1 to <service>-n; repeat it for each service',

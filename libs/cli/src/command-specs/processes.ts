@@ -55,6 +55,7 @@ export const firstFlightUsage = usage(
     options: {
       address: texts('name=url', 'an address to print; repeat it for each'),
       root: text('folder', 'the checkout to name'),
+      request: text('file', 'the file with the first request to name'),
       'token-command': text('command', 'a shell command that prints the token'),
       console: text('url', 'the link to the console to print'),
       settle: text('url', 'wait until the profile at this URL has heard from its peers'),

@@ -11,11 +11,11 @@ import { waitUntilSettled } from '../quick-start/settled.ts';
 const firstFlightCommand = command(firstFlightUsage, async ({ values, stdout, stderr }) => {
   const addresses = (values.address ?? []).map((text) => namedAddress('address', text));
   if (values.settle !== undefined) await settle(values.settle, stderr);
-  const root = values.root ?? currentFolder().root;
+  const root = values.root ?? (values.request === undefined ? currentFolder().root : '.');
   stdout.write(
     renderWelcome({
       addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
-      request: `${root}/deploy/first-flight.json`,
+      request: values.request ?? `${root}/deploy/first-flight.json`,
       consoleLink: values.console,
       tokenCommand: values['token-command'] ?? `make -s -C ${quote(root)} token`,
     }),

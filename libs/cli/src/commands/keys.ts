@@ -5,9 +5,11 @@ import { systemCode } from '@hermes-fleet/protocol';
 import { command, type Values } from '../command-line/command.ts';
 import { UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { keysInitUsage, keysKubernetesUsage, keysRotateUsage } from '../command-specs/keys.ts';
+import { currentFolder } from '../folder/fleet-folder.ts';
+import { readMembers, servicesOf } from '../folder/members.ts';
 import { initKeys, type KeysOptions, type KeysSummary } from '../keys/init.ts';
 import { keySecrets } from '../keys/kubernetes.ts';
-import { DEFAULT_SERVICES, keyPaths } from '../keys/layout.ts';
+import { keyPaths, servicesWithKeys } from '../keys/layout.ts';
 import { parseReplicas } from '../keys/replicas.ts';
 import { type Owner, readSecret } from '../keys/secret-file.ts';
 import { lockFolder } from '../local/folder-lock.ts';
@@ -54,9 +56,12 @@ function isDenied(folder: string): boolean {
   }
 }
 
+/** The services of the fleet in this folder. Throws UsageError. */
+const listedServices = (): readonly string[] => servicesOf(readMembers(currentFolder().home));
+
 /** `fleet keys kubernetes`: one document a Secret, for `kubectl apply --server-side --filename -`. JSON is YAML. */
 const kubernetesCommand = command(keysKubernetesUsage, ({ values, env, stdout }) => {
-  const secrets = keySecrets(folderOf(values, env), DEFAULT_SERVICES, values.namespace ?? 'hermes-fleet');
+  const secrets = keySecrets(folderOf(values, env), listedServices(), values.namespace ?? 'hermes-fleet');
   for (const secret of secrets) stdout.write(`---\n${JSON.stringify(secret)}\n`);
 });
 
@@ -77,7 +82,8 @@ function writeKeys(
   if (sync !== 'always' && sync !== 'interval')
     throw new UsageError('--nats-sync must be always or interval');
   const cluster = values['nats-cluster']?.split(',').map((host) => host.trim());
-  const services = values.services?.split(',').map((name) => name.trim()) ?? DEFAULT_SERVICES;
+  const given = values.services?.split(',').map((name) => name.trim());
+  const services = given ?? (renew ? servicesWithKeys(folderOf(values, env)) : listedServices());
   return initKeys({
     dir: folderOf(values, env),
     services,

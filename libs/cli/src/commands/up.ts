@@ -22,6 +22,7 @@ import { CONSOLE, ORCHESTRATOR } from '../keys/layout.ts';
 import { fleetDown } from '../local/down.ts';
 import { lockFolder } from '../local/folder-lock.ts';
 import { type FleetPlan, planFleet } from '../local/plan.ts';
+import { freeOffset, recordedOffset } from '../local/port-offset.ts';
 import { planPrometheus, prometheusDown, prometheusUp } from '../local/prometheus.ts';
 import { fleetUp } from '../local/up.ts';
 import { renderWelcome } from '../quick-start/first-flight.ts';
@@ -48,7 +49,8 @@ const upCommand = command(upUsage, async (invocation) => {
     return await upContainers(containers, invocation);
   }
   if (values.dir === undefined) await prepareProcesses(invocation);
-  const offset = values['port-offset'] ?? (env.FLEET_PORT_OFFSET || undefined);
+  const given = values['port-offset'] ?? (env.FLEET_PORT_OFFSET || undefined);
+  const offset = given ?? (values.dir === undefined ? await offsetOfNew(invocation) : undefined);
   const plan = plannedFleet({ ...values, ...(offset !== undefined && { 'port-offset': offset }) });
   using _lock = lockFolder(plan.dir, 'fleet up');
   return await upProcesses(plan, invocation);
@@ -123,6 +125,18 @@ async function prepareProcesses({ env, stdout, print }: UpIn): Promise<void> {
   if (existsSync(script) && spawnSync(script, { env, stdio: ['ignore', 2, 2] }).status !== 0)
     throw new FleetError('CONFIG_INVALID', `${script} failed, for the reason above`);
   forgetContainers(folder);
+}
+
+/** The port offset of a fleet folder that starts for the first time. The commands of a checkout name ports, so that has the usual ones. */
+async function offsetOfNew({ stderr }: UpIn): Promise<string | undefined> {
+  const { root, home, dir } = currentFolder();
+  if (root !== home || recordedOffset(dir) !== undefined) return undefined;
+  const offset = await freeOffset(root, clock);
+  if (offset > 0)
+    stderr.write(
+      `the usual ports are in use: this fleet adds ${offset} to each, as ${join(dir, 'fleet.json')} records\n`,
+    );
+  return String(offset);
 }
 
 async function upProcesses(plan: FleetPlan, { values, env, stdout, stderr, print }: UpIn): Promise<number> {

@@ -95,7 +95,7 @@ function readable(path: string): void {
 /** A NATS server that keeps running does not know the users of services that were added since. */
 async function reloadNats(folder: FleetFolder, env: NodeJS.ProcessEnv): Promise<void> {
   if (!runningService(await listContainers(folder, env), 'nats')) return;
-  const init = ['run', '--build', '--rm', '--no-deps', '-T', 'keys', 'init'];
+  const init = ['run', '--build', '--rm', '--no-deps', '-T', 'keys'];
   for (const args of [init, ['kill', '--signal', 'HUP', 'nats']]) {
     const { code } = await compose(folder, args, { output: 'inherit', env });
     if (code !== 0) throw new FleetError('CONFIG_INVALID', `docker compose ${args.join(' ')} failed`);

@@ -3,6 +3,9 @@ import { dirname, join, resolve } from 'node:path';
 import { checkout } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 
+/** The list of members in the folder with the configuration (docs/install.md#the-members). */
+export const MEMBERS_FILE = 'members.yaml';
+
 /** Where a fleet is: a fleet folder, or a checkout of the repository. */
 export interface FleetFolder {
   readonly root: string;
@@ -12,11 +15,9 @@ export interface FleetFolder {
   readonly dir: string;
 }
 
-const PROFILES = 'profiles';
-
-/** The configuration in a folder: in `deploy/` of a checkout, else in the folder itself; undefined without profiles. */
+/** The configuration in a folder: in `deploy/` of a checkout, else in the folder itself; undefined without a list of members. */
 const homeIn = (root: string): string | undefined =>
-  [join(root, 'deploy'), root].find((home) => existsSync(join(home, PROFILES)));
+  [join(root, 'deploy'), root].find((home) => existsSync(join(home, MEMBERS_FILE)));
 
 /** The fleet of a folder that is known to be one. */
 export const folderAt = (root: string): FleetFolder => ({
@@ -26,15 +27,18 @@ export const folderAt = (root: string): FleetFolder => ({
 });
 
 /**
- * Finds the fleet that a command is about: FLEET_FOLDER, else the nearest folder upwards from `cwd` that has profiles, as git
- * finds its repository, else the checkout that the program runs from. Undefined where there is none. Throws CONFIG_INVALID for a
- * FLEET_FOLDER without profiles.
+ * Finds the fleet that a command is about: FLEET_FOLDER, else the nearest folder upwards from `cwd` that has a list of members, as
+ * git finds its repository, else the checkout that the program runs from. Undefined where there is none. Throws CONFIG_INVALID for a
+ * FLEET_FOLDER without one.
  */
 export function findFolder(env: NodeJS.ProcessEnv, cwd: string): FleetFolder | undefined {
   const named = env.FLEET_FOLDER;
   if (named !== undefined && named !== '') {
     if (homeIn(resolve(cwd, named))) return folderAt(resolve(cwd, named));
-    throw new FleetError('CONFIG_INVALID', `FLEET_FOLDER=${named} is no fleet folder: it has no profiles/`);
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `FLEET_FOLDER=${named} is no fleet folder: it has no ${MEMBERS_FILE}`,
+    );
   }
   for (let at = resolve(cwd); ; at = dirname(at)) {
     if (homeIn(at)) return folderAt(at);

@@ -1,15 +1,12 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { readSecret } from './secret-file.ts';
 
 /** The profile that takes tasks from users and sends decisions to the trader. */
 export const ORCHESTRATOR = 'switch';
-/** The profiles of the shipped fleet. */
-export const PROFILES: readonly string[] = [ORCHESTRATOR, 'neo', 'morpheus', 'trinity'];
 /** The service that applies control decisions. */
 export const TRADER = 'trader';
-/** The services of the shipped fleet. */
-export const DEFAULT_SERVICES: readonly string[] = [...PROFILES, TRADER];
 
 /** The human caller, who may call every service. */
 export const OPERATOR = 'operator';
@@ -19,10 +16,12 @@ export const SETUP = 'setup';
 export const CONSOLE = 'console';
 const NATS = 'nats';
 
-const NAME = /^[a-z][a-z0-9-]{0,62}$/;
+/** True for a name that a service can have. */
+export const isName = (text: string): boolean => /^[a-z][a-z0-9-]{0,62}$/.test(text);
 const RESERVED = new Set([OPERATOR, SETUP, CONSOLE, NATS]);
 
-const upper = (name: string): string => name.toUpperCase().replaceAll('-', '_');
+/** A name as variables have it. */
+export const upper = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
 /** The variable that holds the token of `from` for `to`: as plain text at `from`, as a hash at `to`. */
 export const tokenVariable = (from: string, to: string): string =>
@@ -54,11 +53,19 @@ export const keyPaths = (dir: string) => ({
 /** The operator's token; undefined when there are no keys. */
 export const readOperatorToken = (dir: string): string | undefined => readSecret(keyPaths(dir).operatorToken);
 
+/** The services that have keys in a folder. */
+export function servicesWithKeys(dir: string): readonly string[] {
+  if (!existsSync(dir)) return [];
+  const { variable } = keyPaths(dir);
+  return readdirSync(dir)
+    .filter((name) => isName(name) && !RESERVED.has(name) && existsSync(variable(name, 'NATS_USER')))
+    .toSorted();
+}
+
 /** Throws CONFIG_INVALID that names every invalid service name. */
 export function checkServices(services: readonly string[]): void {
   const fields = services.flatMap((name, index) => {
-    if (!NAME.test(name))
-      return [{ path: name, reason: 'is not a name of lower-case letters, digits and "-"' }];
+    if (!isName(name)) return [{ path: name, reason: 'is not a name of lower-case letters, digits and "-"' }];
     if (RESERVED.has(name)) return [{ path: name, reason: 'is reserved by the keys folder' }];
     if (services.indexOf(name) !== index) return [{ path: name, reason: 'appears twice' }];
     return [];

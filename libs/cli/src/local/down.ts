@@ -30,7 +30,7 @@ export async function fleetDown({
   const profiles = await Promise.all([...plan.profiles].reverse().map(({ name }) => stop(name)));
   return [
     ...profiles,
-    await stop(plan.trader.name),
+    ...(plan.trader ? [await stop(plan.trader.name)] : []),
     await stop(plan.console.name),
     await stop(plan.nats.name),
   ];

@@ -20,7 +20,7 @@ test("the operator's NODE_OPTIONS reach a service, and take precedence over the 
   const plan = planFleet({ root });
   /** The largest heap of a Node.js process of the trader, MB: the old generation, and three semi-spaces. */
   const heapMb = (options: string): number => {
-    const { NODE_OPTIONS } = serviceEnv(plan, plan.trader, { NODE_OPTIONS: options });
+    const { NODE_OPTIONS } = serviceEnv(plan, plan.trader ?? assert.fail(), { NODE_OPTIONS: options });
     const code = 'v8.getHeapStatistics().heap_size_limit / 2 ** 20';
     return Number(execFileSync(process.execPath, ['-p', code], { env: { NODE_OPTIONS }, encoding: 'utf8' }));
   };

@@ -2,18 +2,8 @@ import { join, resolve } from 'node:path';
 import { program } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { folderAt } from '../folder/fleet-folder.ts';
-import { CONSOLE, PROFILES, TRADER } from '../keys/layout.ts';
-
-/** Default ports (docs/operations.md#ports). */
-const PORTS: Readonly<Record<string, number>> = {
-  switch: 9219,
-  neo: 9220,
-  morpheus: 9221,
-  trinity: 9222,
-  [TRADER]: 9223,
-  [CONSOLE]: 9224,
-};
-const NATS_PORT = 4222;
+import { type Member, OTHER_PORTS, readMembers, workingMembers } from '../folder/members.ts';
+import { CONSOLE, TRADER, upper } from '../keys/layout.ts';
 
 export interface PlanOptions {
   /** A fleet folder, or a checkout. */
@@ -54,7 +44,7 @@ export interface FleetPlan {
   readonly natsStoreDir: string;
   readonly nats: PlannedProcess;
   readonly profiles: readonly (PlannedMember & { readonly workspaceDir: string })[];
-  readonly trader: PlannedMember;
+  readonly trader: PlannedMember | undefined;
   /** The profiles and the trader. */
   readonly members: readonly PlannedMember[];
   readonly console: PlannedMember;
@@ -62,38 +52,41 @@ export interface FleetPlan {
   readonly processes: readonly PlannedProcess[];
 }
 
-/** Plans a fleet of plain processes. Throws CONFIG_INVALID when the offset moves a port out of range. */
+/** Plans a fleet of plain processes. Throws CONFIG_INVALID for an invalid list of members, and when the offset moves a port out of range. */
 export function planFleet(options: PlanOptions): FleetPlan {
   const { root, home, ...folder } = folderAt(options.root);
   const dir = resolve(options.dir ?? folder.dir);
   const portOffset = options.portOffset ?? 0;
   const at = (port: number): number => port + portOffset;
-  const highest = at(Math.max(...Object.values(PORTS)));
-  if (!Number.isInteger(portOffset) || at(NATS_PORT) < 1 || highest > 65_535) {
+  const listed = readMembers(home);
+  const working = workingMembers(listed);
+  const ports = [...working, listed.console].map(({ port }) => port).concat(Object.values(OTHER_PORTS));
+  if (!Number.isInteger(portOffset) || at(Math.min(...ports)) < 1 || at(Math.max(...ports)) > 65_535) {
     throw new FleetError(
       'CONFIG_INVALID',
       `a port offset of ${portOffset} puts ports out of the range 1 to 65535`,
     );
   }
   const logFile = (name: string): string => join(dir, 'logs', `${name}.log`);
-  const member = (name: string): PlannedMember => {
-    const port = at(PORTS[name] ?? 0);
+  const member = ({ name, port: listedPort }: Member): PlannedMember => {
+    const port = at(listedPort);
     const url = `http://127.0.0.1:${port}`;
     const stateDir = join(dir, 'state', name);
     return { name, port, url, readyUrl: `${url}/ready`, logFile: logFile(name), stateDir };
   };
-  const profiles = PROFILES.map((name) => ({
-    ...member(name),
-    workspaceDir: join(dir, 'workspaces', name),
+  const profiles = listed.profiles.map((each) => ({
+    ...member(each),
+    workspaceDir: join(dir, 'workspaces', each.name),
   }));
-  const trader = member(TRADER);
-  const members = [...profiles, trader];
-  const console = member(CONSOLE);
+  const trader = listed.trader && member(listed.trader);
+  const members = [...profiles, ...(trader ? [trader] : [])];
+  const console = member(listed.console);
+  const natsPort = at(OTHER_PORTS.nats);
   const nats = {
     name: 'nats',
-    port: at(NATS_PORT),
-    url: `nats://127.0.0.1:${at(NATS_PORT)}`,
-    readyUrl: `nats://127.0.0.1:${at(NATS_PORT)}`,
+    port: natsPort,
+    url: `nats://127.0.0.1:${natsPort}`,
+    readyUrl: `nats://127.0.0.1:${natsPort}`,
     logFile: logFile('nats'),
   };
   return {
@@ -138,8 +131,8 @@ export function memberEnv(
     NATS_PORT: String(plan.nats.port),
     ...Object.fromEntries(
       [...plan.members, plan.console].flatMap(({ name, port }) => [
-        [`${name.toUpperCase()}_HOST`, '127.0.0.1'],
-        [`${name.toUpperCase()}_PORT`, String(port)],
+        [`${upper(name)}_HOST`, '127.0.0.1'],
+        [`${upper(name)}_PORT`, String(port)],
       ]),
     ),
   };

@@ -1,8 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FleetError, isJsonObject, parseJson } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
+import { OTHER_PORTS } from '../folder/members.ts';
 import { runningProcess } from './pid-file.ts';
-import type { FleetPlan } from './plan.ts';
+import { type FleetPlan, planFleet } from './plan.ts';
+import { isTaken } from './ready.ts';
 
 /** Records the port offset, so that later commands for the same folder use it. Throws CONFIG_INVALID if the fleet runs on other ports. */
 export function recordOffset(plan: FleetPlan): void {
@@ -25,4 +28,21 @@ export function recordedOffset(dir: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Offsets that a fleet folder tries: 0, 100, … 900. */
+const OFFSETS = Array.from({ length: 10 }, (_, step) => step * 100);
+
+/** The first offset at which no port of the fleet is in use on this machine, so that fleets run beside one another. Throws CONFIG_INVALID. */
+export async function freeOffset(root: string, clock: Clock): Promise<number> {
+  for (const portOffset of OFFSETS) {
+    const plan = planFleet({ root, portOffset });
+    const ports = [...plan.processes.map(({ port }) => port), OTHER_PORTS.prometheus + portOffset];
+    const taken = await Promise.all(ports.map((port) => isTaken(port, clock)));
+    if (!taken.includes(true)) return portOffset;
+  }
+  throw new FleetError(
+    'CONFIG_INVALID',
+    `ports of this fleet are in use at each offset from 0 to ${OFFSETS.at(-1)}: stop another fleet, or give --port-offset`,
+  );
 }

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { asset } from '@hermes-fleet/installation';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { OTHER_PORTS } from '../folder/members.ts';
 import { type Stopped, stopProcess } from './down.ts';
 import { findProgram } from './nats-server.ts';
 import { hasDied, runningProcess } from './pid-file.ts';
@@ -11,14 +12,13 @@ import { ensureRunning, type Outcome } from './start.ts';
 import { type ProcessCommand, startProcess } from './start-process.ts';
 
 const NAME = 'prometheus';
-const PORT = 9090;
 const GRACE_MS = 10_000;
 /** As in containers (docs/operations.md#folders-and-volumes). */
 const RETENTION = { days: 15, size: '1GB' };
 
 /** The Prometheus beside a fleet of plain processes (docs/operations.md#prometheus-of-processes). */
 export function planPrometheus(plan: FleetPlan) {
-  const port = PORT + plan.portOffset;
+  const port = OTHER_PORTS.prometheus + plan.portOffset;
   const url = `http://127.0.0.1:${port}`;
   const dir = join(plan.dir, NAME);
   const logFile = join(plan.dir, 'logs', `${NAME}.log`);

@@ -70,7 +70,7 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
     log: options.log,
   });
   const members = [
-    ...(options.withTrader === false ? [] : [plan.trader]),
+    ...(options.withTrader === false || !plan.trader ? [] : [plan.trader]),
     ...plan.profiles,
     ...(options.withConsole === false ? [] : [plan.console]),
   ];

@@ -92,7 +92,6 @@ describe('fleet.yaml', () => {
       { server, join: { endpoints: ['http://*@evil'] } },
       /endpoints\[0\]: must be an/,
     ],
-    ['a join without addresses', { server, join: { endpoints: [] } }, /fleet\.join\.endpoints/],
     ['a join without a list', { server, join: {} }, /fleet\.join\.endpoints/],
     ['an unknown key of join', { server, join: { endpoints: ['http://a:1'], token: 'x' } }, /token/],
     [

@@ -70,7 +70,6 @@ const Routing = z.strictObject({
 const Join = z.strictObject({
   endpoints: z
     .array(z.string().superRefine(reportProblem(endpointPatternProblem)))
-    .min(1)
     .max(64)
     .describe('the addresses that they may join from'),
   token_env: variable.optional().describe('the token sent to workers that joined without a join token'),

@@ -3,8 +3,15 @@ import { dirname, join, resolve } from 'node:path';
 
 /** The files and folders that the program reads at run time, by their paths in a checkout. The package has them in `assets/`. */
 export const ASSETS = {
+  'compose.template.yaml': 'deploy/docker/compose.template.yaml',
   'console-page': 'services/console/src/web',
   'first-flight.json': 'deploy/first-flight.json',
+  'fleet-folder/console': 'deploy/console',
+  'fleet-folder/grafana/dashboards': 'deploy/grafana/dashboards',
+  'fleet-folder/grafana/provisioning': 'deploy/grafana/provisioning',
+  'fleet-folder/profiles': 'deploy/profiles',
+  'fleet-folder/prometheus.yml': 'deploy/prometheus/prometheus.yml',
+  'fleet-folder/trader': 'deploy/trader',
   'network-relay.cjs': 'libs/agent/loop/src/network/relay.cjs',
   'port-owner.sh': 'deploy/port-owner.sh',
   'prometheus-rules': 'deploy/prometheus/rules',

@@ -1,7 +1,5 @@
 export { createAuthenticator, PEER_SCOPES, requireScope } from './auth.ts';
-export { interpolate } from './config/interpolate.ts';
-export { createSecretEnv, type SecretEnv } from './config/secret-env.ts';
-export { loadYamlConfig, type YamlConfig } from './config/yaml-config.ts';
+export * from './config/index.ts';
 export { createApp, isAnonymous } from './http/app.ts';
 export { limitConnections } from './http/connections.ts';
 export { translateError } from './http/errors.ts';
