@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { ASSETS, asset, program, version } from '@hermes-fleet/installation';
+import { ASSETS, program, version } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol/ports';
 import { command, type Invocation } from '../command-line/command.ts';
@@ -211,5 +211,5 @@ async function linkTo(
 /** The file of the first request, and a shell command that prints the token for it, for the fleet of a folder. */
 const firstRequest = (root: string) =>
   existsSync(join(root, ASSETS['first-flight.json']))
-    ? { request: join(root, 'deploy/first-flight.json'), tokenCommand: `make -s -C ${quote(root)} token` }
-    : { request: asset('first-flight.json'), tokenCommand: `FLEET_FOLDER=${quote(root)} fleet token` };
+    ? { request: join(root, ASSETS['first-flight.json']), tokenCommand: `make -s -C ${quote(root)} token` }
+    : { request: join(root, 'first-flight.json'), tokenCommand: `FLEET_FOLDER=${quote(root)} fleet token` };

@@ -1,13 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type Asset, asset } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { CONSOLE, ORCHESTRATOR, TRADER } from '../keys/layout.ts';
 import { readProfile } from './change-members.ts';
 import { folderAt, MEMBERS_FILE } from './fleet-folder.ts';
 import { followingFiles } from './following-files.ts';
-import { type Member, type Members, problemOfName, problemOfPort, servicesOf } from './members.ts';
+import {
+  type Member,
+  type Members,
+  problemOfName,
+  problemOfPort,
+  readMembers,
+  servicesOf,
+} from './members.ts';
 import { type ModelChoice, profileLike, withModel } from './profile-files.ts';
 import type { WrittenFile } from './write-files.ts';
 import { removeEntry, scalar } from './yaml-text.ts';
@@ -32,8 +39,7 @@ export interface FolderChoices {
 }
 
 /** The shipped members, whose files a new folder begins with. */
-const SHIPPED: Readonly<Record<string, number>> = { switch: 9219, neo: 9220, morpheus: 9221, trinity: 9222 };
-const [TRADER_PORT, CONSOLE_PORT] = [9223, 9224];
+const shippedMembers = (): Members => readMembers(dirname(asset('fleet-folder/members.yaml')));
 /** The shipped worker that a profile of another name is like. */
 const PATTERN = 'morpheus';
 
@@ -56,12 +62,13 @@ export function newMembers(
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '');
+  const shipped = shippedMembers();
   const start: Members = {
     // Folders of one name would share their containers and volumes.
     name: `${slug || 'fleet'}-${randomBytes(2).toString('hex')}`,
     profiles: [],
-    trader: hasTrader ? { name: TRADER, port: TRADER_PORT } : undefined,
-    console: { name: CONSOLE, port: CONSOLE_PORT },
+    trader: hasTrader ? shipped.trader : undefined,
+    console: shipped.console,
     variables,
   };
   const names = [ORCHESTRATOR, ...profiles.filter((name) => name !== ORCHESTRATOR)];
@@ -74,7 +81,7 @@ export function newMembers(
       listed.map((each) => each.name),
     );
     if (problem !== undefined) throw invalid(name, problem);
-    let port = SHIPPED[name] ?? CONSOLE_PORT + 1;
+    let port = shipped.profiles.find((each) => each.name === name)?.port ?? shipped.console.port + 1;
     while (problemOfPort(port, { ...start, profiles: listed }) !== undefined) port += 1;
     listed.push({ name, port });
   }
@@ -92,11 +99,12 @@ export function newFolderFiles(
 ): readonly WrittenFile[] {
   const { model, repository, environment } = choices;
   const texts = new Map<string, string>();
+  const shippedNames = shippedMembers().profiles.map(({ name }) => name);
   const shipped = (name: Asset, to: string): void => {
     for (const [path, text] of textsIn(asset(name))) texts.set(join(root, to, path), text);
   };
   for (const { name, port } of members.profiles) {
-    const isShipped = Object.hasOwn(SHIPPED, name);
+    const isShipped = shippedNames.includes(name);
     const source = readProfile(join(asset('fleet-folder/profiles'), isShipped ? name : PATTERN));
     const own = isShipped ? source : profileLike(PATTERN, source, { member: { name, port } }, members);
     const path = join(root, 'profiles', name);
@@ -117,7 +125,7 @@ export function newFolderFiles(
   shipped('fleet-folder/grafana/provisioning', 'grafana/provisioning');
   shipped('first-flight.json', 'first-flight.json');
   const services = servicesOf(members);
-  const removed = [...Object.keys(SHIPPED), TRADER].filter((name) => !services.includes(name));
+  const removed = [...shippedNames, TRADER].filter((name) => !services.includes(name));
   const read = (path: string): string => texts.get(path) ?? readFileSync(path, 'utf8');
   const folder = { ...folderAt(root), home: root };
   for (const { path, text } of followingFiles(folder, members, { removed, read })) texts.set(path, text);
@@ -170,15 +178,22 @@ const readme = ({ profiles, trader, console }: Members): string => `# A Hermes f
 
 ${[...profiles, ...(trader ? [trader] : []), console].map(({ name, port }) => `- ${name}, port ${port}`).join('\n')}
 
-\`\`\`sh
+\`\`\`\`sh
 fleet up        # start it; fleet down stops it
 fleet ps        # its members
-fleet send "Write a haiku about the sea into haiku.txt"
+fleet send 'Write a haiku.
+
+\`\`\`haiku.txt
+A budget in hand,
+they ask before they begin.
+No token is lost.
+\`\`\`
+'               # with a model, in prose
 fleet console   # the fleet in a browser
 fleet doctor    # what is wrong with switch; --profile names another one
 fleet profile add coder --tier sonnet
 fleet backup fleet.tar.zst
-\`\`\`
+\`\`\`\`
 
 \`members.yaml\` lists the members. \`profiles/\` has their configuration: model, tools and peers. \`compose.yaml\` is for containers;
 changes of yours belong into \`compose.override.yaml\`. \`.env.local\` has keys and settings, and \`.fleet/\` everything that the fleet

@@ -9,6 +9,7 @@ export const ASSETS = {
   'fleet-folder/console': 'deploy/console',
   'fleet-folder/grafana/dashboards': 'deploy/grafana/dashboards',
   'fleet-folder/grafana/provisioning': 'deploy/grafana/provisioning',
+  'fleet-folder/members.yaml': 'deploy/members.yaml',
   'fleet-folder/profiles': 'deploy/profiles',
   'fleet-folder/prometheus.yml': 'deploy/prometheus/prometheus.yml',
   'fleet-folder/trader': 'deploy/trader',
