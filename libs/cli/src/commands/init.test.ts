@@ -119,8 +119,12 @@ test('init refuses a folder that has one of its files, and wrong options, and ch
     [['--profiles', 'switch,docker'], /docker is a name that the fleet uses itself/],
     [['--model', 'openai-compatible/x'], /needs --base-url/],
     [['--model', 'openai/x', '--key-env', 'NOT_SET_HERE'], /the variable NOT_SET_HERE is not set/],
-    [['--repository', 'git@host:x'], /must be an https address or a folder/],
+    [['--repository', 'file:///x'], /must be an https address or a folder/],
     [['--base', 'main'], /need --repository/],
+    [
+      ['--repository', 'https://x.example/y', '--repository-token-env', 'no name'],
+      /must be the name of a variable/,
+    ],
   ] as const) {
     const folder = join(root, 'new');
     const refused = await fleet(['init', folder, ...options]);

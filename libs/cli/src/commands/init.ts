@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync } from 'node:fs';
-import { relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { version } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { command, type Invocation } from '../command-line/command.ts';
@@ -8,10 +8,10 @@ import { quote, UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
 import { initUsage } from '../command-specs/folder.ts';
 import { folderAt } from '../folder/fleet-folder.ts';
-import { servicesOf } from '../folder/members.ts';
+import { servicesOf, VARIABLE } from '../folder/members.ts';
 import { type FolderChoices, inTheWay, newFolderFiles, newMembers } from '../folder/new-folder.ts';
 import { writeFiles } from '../folder/write-files.ts';
-import { type Answers, askForFleet } from '../init/ask-for-fleet.ts';
+import { type Answers, askForFleet, listOf } from '../init/ask-for-fleet.ts';
 import { repositoryFrom } from '../init/find-repository.ts';
 import { testModel } from '../init/test-model.ts';
 import { initKeys } from '../keys/init.ts';
@@ -39,7 +39,7 @@ const initCommand = command(initUsage, async (invocation) => {
   const answers = isAsked
     ? await askForFleet(fromOptions(invocation), { input: stdin(), output: stderr }, env)
     : fromOptions(invocation);
-  const { choices, key } = await choicesOf(answers, values.image, env);
+  const { choices, key } = choicesOf(answers, values.image, env);
   const members = newMembers(root, choices);
   const files = writeFiles(newFolderFiles(root, members, choices));
   const folder = folderAt(root);
@@ -52,9 +52,12 @@ const initCommand = command(initUsage, async (invocation) => {
     nats: { storeDir: natsStoreDir, host: '127.0.0.1', port: nats.port, syncAlways: true },
   });
   const needsContainers = inContainers(process.platform);
+  const token = choices.repository?.tokenEnv;
+  const isUnset = token !== undefined && !env[token];
   printLines(stdout, [
     `${root} has a fleet of Hermes Fleet ${version()}: ${servicesOf(members).join(', ')} (${files.length} files)`,
     ...(needsContainers ? [CONTAINERS] : []),
+    ...(isUnset ? [`write the token of the repository into ${join(root, '.env.local')}, as ${token}`] : []),
   ]);
   const tested = await testModel(root, choices.model, { ...env, ...key });
   printLines(tested.isOk ? stdout : stderr, tested.lines);
@@ -77,22 +80,24 @@ function fromOptions({ values, env }: Pick<InitInvocation, 'values' | 'env'>): A
   const { base, repository, 'repository-token-env': tokenEnv } = values;
   if (repository === undefined && (base !== undefined || tokenEnv !== undefined))
     throw new UsageError('--base and --repository-token-env need --repository');
+  if (tokenEnv !== undefined && !VARIABLE.test(tokenEnv))
+    throw new UsageError(`--repository-token-env must be the name of a variable, not "${tokenEnv}"`);
   return {
     given: new Set(Object.keys(values)),
     model: checkedModel({ model, baseUrl }),
     key,
     repository: repository === undefined ? undefined : { source: repository, base, tokenEnv },
-    profiles: (values.profiles ?? DEFAULT_PROFILES).split(',').map((name) => name.trim()),
+    profiles: listOf(values.profiles ?? DEFAULT_PROFILES),
     hasTrader: values.trader === true,
   };
 }
 
 /** The choices for the new folder, and the key as the environment of a profile has it. */
-async function choicesOf(
+function choicesOf(
   { model, key, repository, profiles, hasTrader }: Answers,
   image: string | undefined,
   env: NodeJS.ProcessEnv,
-): Promise<{ readonly choices: FolderChoices; readonly key: NodeJS.ProcessEnv }> {
+): { readonly choices: FolderChoices; readonly key: NodeJS.ProcessEnv } {
   const keyName = usualKeyOf(model.model);
   // The provider's own variable needs no line in config.yaml.
   const isNamed = key !== undefined && keyName === 'MODEL_API_KEY';
@@ -109,7 +114,7 @@ async function choicesOf(
       profiles,
       hasTrader,
       model: { ...model, keyEnv: isNamed ? keyName : undefined },
-      repository: repository && (await repositoryFrom(repository, env)),
+      repository: repository && repositoryFrom(repository, env),
       variables: token === undefined || token === 'REPOSITORY_TOKEN' ? [] : [token],
       environment,
     },

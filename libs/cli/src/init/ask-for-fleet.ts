@@ -1,9 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
 import { confirm, isCancel, password, select, text } from '@clack/prompts';
+import { FleetError } from '@hermes-fleet/protocol';
 import { checkedModel, OFFLINE, usualKeyOf } from '../command-line/model-options.ts';
-import { UsageError } from '../command-line/option-values.ts';
+import { httpUrl, UsageError } from '../command-line/option-values.ts';
+import { VARIABLE } from '../folder/members.ts';
+import { newMembers } from '../folder/new-folder.ts';
 import type { ModelChoice } from '../folder/profile-files.ts';
-import type { NamedRepository } from './find-repository.ts';
+import { type NamedRepository, repositoryFrom } from './find-repository.ts';
 
 /** What a new fleet is made of. */
 export interface Answers {
@@ -29,17 +32,16 @@ const MODELS = [
   { value: 'openai-compatible', label: 'another API like that of OpenAI', hint: 'also a server of your own' },
 ];
 
-/** Asks on a terminal for what the options have not said. The key is read without echo. Throws UsageError when the user leaves. */
+/**
+ * Asks on a terminal for what the options have not said, and again for what cannot be. The key is read without echo. Throws CANCELED when the
+ * user leaves.
+ */
 export async function askForFleet(answers: Answers, at: Terminal, env: NodeJS.ProcessEnv): Promise<Answers> {
   const { given } = answers;
   const model = given.has('model') ? answers.model : await askForModel(at);
   const key = answers.key ?? (model.model === OFFLINE ? undefined : await askForKey(model, at, env));
-  const repository = given.has('repository') ? answers.repository : await askForRepository(at);
-  const profiles = given.has('profiles')
-    ? answers.profiles
-    : (await ask(text({ message: 'Profiles, with switch', initialValue: answers.profiles.join(','), ...at })))
-        .split(',')
-        .map((name) => name.trim());
+  const repository = given.has('repository') ? answers.repository : await askForRepository(at, env);
+  const profiles = given.has('profiles') ? answers.profiles : await askForProfiles(answers.profiles, at);
   const hasTrader =
     given.has('trader') ||
     (await ask(confirm({ message: 'With the paper trader?', initialValue: false, ...at })));
@@ -49,10 +51,11 @@ export async function askForFleet(answers: Answers, at: Terminal, env: NodeJS.Pr
 async function askForModel(at: Terminal): Promise<ModelChoice> {
   const provider = await ask(select({ message: 'Model', options: MODELS, initialValue: OFFLINE, ...at }));
   if (provider === OFFLINE) return { model: OFFLINE };
-  const name = await ask(text({ message: 'Name of the model', validate: isGiven, ...at }));
-  const needsUrl = provider === 'openai-compatible';
+  const name = await ask(text({ message: 'Name of the model', validate: isWord, ...at }));
+  if (provider !== 'openai-compatible') return checkedModel({ model: `${provider}/${name}` });
   const message = 'Address of its API, such as http://127.0.0.1:8000/v1';
-  const baseUrl = needsUrl ? await ask(text({ message, validate: isGiven, ...at })) : undefined;
+  const validate = problemIn((url) => httpUrl('it', url));
+  const baseUrl = await ask(text({ message, validate, ...at }));
   return checkedModel({ model: `${provider}/${name}`, baseUrl });
 }
 
@@ -68,25 +71,54 @@ async function askForKey(
   return (await ask(password({ message, ...at }))) || undefined;
 }
 
-async function askForRepository(at: Terminal): Promise<NamedRepository | undefined> {
+async function askForRepository(at: Terminal, env: NodeJS.ProcessEnv): Promise<NamedRepository | undefined> {
   const message =
     'A repository that tasks may name: its https address or the path of your clone; empty for none';
-  const source = await ask(text({ message, defaultValue: '', ...at }));
+  const repository = problemIn((source) => repositoryFrom({ source }, env));
+  const validate = (value: string | undefined) => (value ? repository(value) : undefined);
+  const source = await ask(text({ message, defaultValue: '', validate, ...at }));
   if (!source) return undefined;
   const base = await ask(
     text({ message: 'Its branch; empty for its default, or main', defaultValue: '', ...at }),
   );
   const variable = 'Variable with its token, such as REPOSITORY_TOKEN; empty for a public one';
-  const tokenEnv = await ask(text({ message: variable, defaultValue: '', ...at }));
+  const isVariable = (name = '') =>
+    name === '' || VARIABLE.test(name) ? undefined : 'write the name of a variable, not the token';
+  const tokenEnv = await ask(text({ message: variable, defaultValue: '', validate: isVariable, ...at }));
   return { source, base: base || undefined, tokenEnv: tokenEnv || undefined };
 }
 
-const isGiven = (value: string | undefined): string | undefined => (value?.trim() ? undefined : 'write one');
+async function askForProfiles(usual: readonly string[], at: Terminal): Promise<readonly string[]> {
+  const validate = problemIn((names) =>
+    newMembers('.', { profiles: listOf(names), hasTrader: true, variables: [] }),
+  );
+  const message = 'Profiles, with switch';
+  return listOf(await ask(text({ message, initialValue: usual.join(','), validate, ...at })));
+}
+
+/** The names of a list with commas. */
+export const listOf = (names: string): readonly string[] => names.split(',').map((name) => name.trim());
+
+const isWord = (value = ''): string | undefined =>
+  /^\S+$/.test(value) ? undefined : 'write one, without spaces';
+
+/** Holds an answer against the check of its option: why it cannot be, or undefined. */
+const problemIn =
+  (check: (value: string) => unknown) =>
+  (value = ''): string | undefined => {
+    try {
+      check(value);
+      return undefined;
+    } catch (error) {
+      if (error instanceof UsageError || error instanceof FleetError) return error.message;
+      throw error;
+    }
+  };
 
 type Cancel = Extract<Awaited<ReturnType<typeof text>>, symbol>;
 
 async function ask<T extends string | boolean>(prompt: Promise<T | Cancel>): Promise<T> {
   const answer: T | Cancel = await prompt;
-  if (isCancel(answer)) throw new UsageError('left: nothing was written');
+  if (isCancel(answer)) throw new FleetError('CANCELED', 'nothing was written');
   return answer;
 }

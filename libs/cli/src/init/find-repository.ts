@@ -28,8 +28,8 @@ export function repositoryFrom(
     });
     return status === 0 ? stdout.trim() : '';
   };
-  const address = isPath ? httpsOf(read('remote', 'get-url', 'origin')) : source;
-  const url = URL.parse(address);
+  const address = isPath ? read('remote', 'get-url', 'origin') : source;
+  const url = URL.parse(httpsOf(address));
   if (!url || !/^https?:$/.test(url.protocol))
     throw new UsageError(
       isPath
