@@ -63,7 +63,9 @@ export async function reportError(
   const message = isForeign ? sanitize(error.message) : error.message;
   const lines = [
     ...message.split('\n').map((line, at) => (at === 0 ? `fleet: ${line}` : line)),
-    ...fields.map(({ path, reason }) => `  ${path}: ${readableReason(reason)}`),
+    ...fields
+      .filter(({ path, reason }) => !(message.includes(path) && message.includes(reason)))
+      .map(({ path, reason }) => `  ${path}: ${readableReason(reason)}`),
     ...(hint === undefined ? [] : [`hint: ${hint}`]),
   ];
   printLines(stderr, lines);
