@@ -16,6 +16,17 @@ interface CommandModule {
 
 /** The modules of all commands, in the order in which `--help` lists them. */
 const MODULES: readonly CommandModule[] = [
+  { usages: [folder.initUsage], load: () => import('./commands/init.ts') },
+  {
+    usages: [processes.upUsage, processes.downUsage],
+    load: () => import('./commands/up.ts'),
+  },
+  { usages: [processes.psUsage], load: () => import('./commands/ps.ts') },
+  {
+    usages: [folder.profileAddUsage, folder.profileRemoveUsage],
+    load: () => import('./commands/profile.ts'),
+  },
+  { usages: [fleet.addUsage], load: () => import('./commands/add.ts') },
   { usages: [tasks.sendUsage], load: () => import('./commands/send.ts') },
   {
     usages: [tasks.tasksUsage, tasks.taskUsage, tasks.watchUsage, tasks.cancelUsage, tasks.answerUsage],
@@ -35,7 +46,6 @@ const MODULES: readonly CommandModule[] = [
   { usages: [fleet.mcpUsage], load: () => import('./commands/mcp.ts') },
   { usages: [fleet.doctorUsage], load: () => import('./commands/doctor.ts') },
   { usages: [fleet.cardUsage], load: () => import('./commands/card.ts') },
-  { usages: [fleet.addUsage], load: () => import('./commands/add.ts') },
   {
     usages: [trader.traderListUsage, trader.traderGetUsage, trader.traderDecideUsage],
     load: () => import('./commands/trader.ts'),
@@ -51,16 +61,6 @@ const MODULES: readonly CommandModule[] = [
     load: () => import('./commands/trader-audit.ts'),
   },
   { usages: [trader.traderAuditAcceptUsage], load: () => import('./commands/trader-operator.ts') },
-  { usages: [folder.initUsage], load: () => import('./commands/init.ts') },
-  {
-    usages: [folder.profileAddUsage, folder.profileRemoveUsage],
-    load: () => import('./commands/profile.ts'),
-  },
-  {
-    usages: [processes.upUsage, processes.downUsage],
-    load: () => import('./commands/up.ts'),
-  },
-  { usages: [processes.psUsage], load: () => import('./commands/ps.ts') },
   { usages: [processes.backupUsage, processes.restoreUsage], load: () => import('./commands/backup.ts') },
   { usages: [workers.joinUsage, workers.leaveUsage], load: () => import('./commands/join.ts') },
   {

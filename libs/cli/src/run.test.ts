@@ -100,7 +100,7 @@ test('the help of a command has its options and its examples; that of a group ha
   assert.deepEqual(await fleet(['help', 'route']), route);
   assert.deepEqual(await fleet(['help']), await fleet(['--help']));
   const none = await fleet(['--']);
-  assert.deepEqual([none.code, none.stderr.slice(0, 35)], [2, 'fleet: fleet needs a command: send,']);
+  assert.deepEqual([none.code, none.stderr.slice(0, 35)], [2, 'fleet: fleet needs a command: init,']);
   const group = await fleet(['trader', 'audit', '--help']);
   assert.deepEqual(await fleet(['help', 'trader', 'audit']), group);
   assert.match(group.stdout, /^ {2}verify .*\n(?: {4}.*\n)* {2}show /m);
