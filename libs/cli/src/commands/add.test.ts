@@ -49,7 +49,10 @@ async function registry(t: TestContext, packages: Registry): Promise<string> {
 /** A fleet folder, and the variables with which `fleet add` finds it and the registry. */
 async function folderWith(t: TestContext, packages: Registry) {
   const root = tempDir(t);
-  mkdirSync(join(root, 'profiles'));
+  writeFileSync(
+    join(root, 'members.yaml'),
+    'profiles: { switch: { port: 9219 } }\nconsole: { port: 9224 }\n',
+  );
   const env = {
     HOME: root,
     FLEET_FOLDER: root,

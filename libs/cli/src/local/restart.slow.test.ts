@@ -69,10 +69,11 @@ test('a service whose fleet.yaml is invalid is not stopped', { skip }, async (t)
   const { plan, up } = smallFleet(t);
   await up();
   const before = runningProcess(plan.runDir, 'neo');
-  const [problem] = told(await up({ DRAIN_S: 'soon' }));
+  const failed = (await up({ DRAIN_S: 'soon' })).find(({ state }) => state === 'failed');
+  assert.equal(failed?.name, 'neo');
   assert.match(
-    problem ?? '',
-    /^neo failed: runs on as it was started, although its environment changed: .*drain_s/,
+    failed?.reason ?? '',
+    /^runs on as it was started, although its environment changed: .*drain_s/s,
   );
   assert.deepEqual(runningProcess(plan.runDir, 'neo'), before);
 });
