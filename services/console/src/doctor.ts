@@ -76,7 +76,7 @@ function readConfiguration(
 async function examineBus({ nats }: ConsoleConfig, env: SecretEnv, tls: ConsoleTls): Promise<Finding[]> {
   const [subject, fix] = [
     'nats',
-    'run make up; or run fleet keys init and nats setup, and restart NATS, which then knows the user console',
+    'run fleet up; or run fleet keys init and nats setup, and restart NATS, which then knows the user console',
   ];
   try {
     const streams = await readStreams(

@@ -15,7 +15,7 @@ export function FleetView() {
     <${Loaded} resource=${fleet} label="the fleet" rows=${5}>
       ${(/** @type {import('../../../http/fleet.ts').FleetDocument} */ { peers }) =>
         peers.length === 0
-          ? html`<${Empty} title="No profile has announced itself.">Start the fleet with <code>make up</code>. Each profile announces itself when it starts, and every 30 s.</${Empty}>`
+          ? html`<${Empty} title="No profile has announced itself.">Start the fleet with <code>fleet up</code>. Each profile announces itself when it starts, and every 30 s.</${Empty}>`
           : html`<${Summary} peers=${peers} /><${Peers} peers=${peers} />`}
     </${Loaded}>
     <${RouteForm} />`;

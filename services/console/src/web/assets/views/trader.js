@@ -29,7 +29,7 @@ function Body({ document, place, since }) {
   const { audit, concerns, decisions, refusals, buckets } = document;
   if (audit === null && concerns.length === 0 && decisions.length === 0)
     return html`<${Empty} title="Nothing is known of a trader.">
-      Does one run? <code>make trader</code> lists what it can be told; its decisions appear here at once.
+      Does one run? <code>fleet trader list</code> lists what it can be told; its decisions appear here at once.
     </${Empty}>`;
   const known = new Set(buckets.flatMap(({ statuses }) => Object.keys(statuses)));
   const shown = [
