@@ -27,6 +27,7 @@ function fixture(t: TestContext) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text, { mode });
   };
+  put(join(root, 'deploy/members.yaml'));
   put(join(root, 'deploy/profiles/neo/fleet.yaml'));
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const text = (stream: PassThrough): string => String(stream.read() ?? '');
@@ -66,7 +67,7 @@ test('up creates the keys of new services and reloads a running NATS server befo
   assert.ok(!calls().some((call) => call.includes('[HUP]')));
   put('containers', '{"ID":"1","Service":"nats","State":"running"}\n');
   await up();
-  const made = calls().indexOf('[compose][run][--build][--rm][--no-deps][-T][keys][init]');
+  const made = calls().indexOf('[compose][run][--build][--rm][--no-deps][-T][keys]');
   assert.equal(calls()[made + 1], '[compose][kill][--signal][HUP][nats]');
   assert.ok(calls().findLastIndex((call) => call.includes('[up][--build]')) > made);
 });
