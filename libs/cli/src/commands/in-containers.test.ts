@@ -25,6 +25,8 @@ END
   *' logs '*) echo '{"task_id":"t-1","root_id":"t-1","time":"1","msg":"begun"}' ;;
   *'console --as-is --json'*) echo '{"url":"http://a-link","expires_at":"soon"}' ;;
   *'console heads'*) echo '{"heads":[]}' ;;
+  *'nats refill --as-is --profile=neo --dry-run --json') echo '{"services":[{"profile":"neo","acknowledged":3,"missing":1,"published":0,"removed_tasks":0}]}' ;;
+  *'nats refill'*) echo '{"error":{"code":"CAPACITY","message":"NATS is full","hint":null,"fields":[]}}'; exit 1 ;;
 esac`,
   );
   const run = (line: string) =>
@@ -74,10 +76,6 @@ test('commands that need the keys or the network of a container run there, with 
       '[exec][-T][-u][1000][trader][fleet][trader][audit][show][--as-is][--limit=5]',
     ],
     [
-      'nats refill --profile neo --dry-run',
-      '[exec][-T][-u][1000][neo][fleet][nats][refill][--as-is][--profile=neo][--dry-run]',
-    ],
-    [
       'nats forget-head trader',
       '[run][--rm][--no-deps][-T][--entrypoint][fleet][nats-setup][nats][forget-head][--as-is][trader]',
     ],
@@ -116,4 +114,15 @@ test('the audit of containers is verified with what the console has seen, and th
     last(),
     '[compose][exec][-T][-u][1000][trader][fleet][trader][audit][verify][--as-is][--witness={"heads":[]}]',
   );
+});
+
+test('nats refill has one document for the services of all containers, with why one could not be refilled', async (t) => {
+  const { run, last } = inContainers(t);
+  const { code, stdout } = await run('nats refill --profile neo --dry-run --json');
+  const neo = { profile: 'neo', acknowledged: 3, missing: 1, published: 0, removed_tasks: 0 };
+  assert.deepEqual([code, JSON.parse(stdout)], [0, { services: [neo] }]);
+  assert.match(last(), /\[exec\]\[-T\]\[-u\]\[1000\]\[neo\]\[fleet\]\[nats\]\[refill\]/);
+  const failed = await run('nats refill --profile trader -o json');
+  const trader = { profile: 'trader', problem: 'NATS is full' };
+  assert.deepEqual([failed.code, JSON.parse(failed.stdout)], [1, { services: [trader] }]);
 });

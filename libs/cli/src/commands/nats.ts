@@ -5,20 +5,21 @@ import {
   forgetHead,
   setUpStreams,
 } from '@hermes-fleet/events';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, parseJson } from '@hermes-fleet/protocol';
 import { type Answer, RefillReport } from '@hermes-fleet/protocol/api';
 import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { createLogger } from '@hermes-fleet/service';
-import { command, type Values } from '../command-line/command.ts';
+import { z } from 'zod';
+import { command } from '../command-line/command.ts';
 import { oneArgument, UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { columns, printLines } from '../command-line/output.ts';
 import { natsForgetHeadUsage, natsRefillUsage, natsSetupUsage } from '../command-specs/keys.ts';
 import { compose } from '../containers/docker.ts';
-import { wordsOf } from '../containers/inside.ts';
+import { lastLine, wordsOf } from '../containers/inside.ts';
 import { requireService } from '../containers/list-containers.ts';
 import { runOnFiles } from '../containers/read-volume.ts';
 import { placeOf } from '../containers/state-place.ts';
-import { currentFolder } from '../folder/fleet-folder.ts';
+import { currentFolder, type FleetFolder } from '../folder/fleet-folder.ts';
 import { ORCHESTRATOR, SETUP } from '../keys/layout.ts';
 import { connectionFromEnv, connectionFromKeys } from '../keys/nats-user.ts';
 import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
@@ -110,34 +111,22 @@ const refillCommand = command(natsRefillUsage, async ({ values, env, stderr, sho
     ? undefined
     : await placeOf(currentFolder(), env, `state/${values.profile ?? ORCHESTRATOR}`);
   if (place) printLines(stderr, [`the ledgers are read from ${place.text}`]);
-  if (place?.mode === 'docker') return await refillContainers(values, env);
-  const names = values.profile ? [values.profile] : plannedFleet(values).members.map(({ name }) => name);
+  const folder = place?.mode === 'docker' ? currentFolder() : undefined;
+  if (folder) await requireService(folder, env, 'nats');
+  const { members } = folder ? planFleet({ root: folder.root }) : plannedFleet(values);
+  const names = values.profile ? [values.profile] : members.map(({ name }) => name);
+  const options = values['dry-run'] ? ['--dry-run'] : [];
   const reports: (Refilled | Problem)[] = [];
   // One after the other: the events of each service come in order, and NATS is not flooded.
-  for (const name of names) {
-    const entryPoint = findEntryPoint(values, name, env);
-    reports.push(await refillService(name, entryPoint, values['dry-run'] ? ['--dry-run'] : []));
-  }
+  for (const name of names)
+    reports.push(
+      folder
+        ? await refillContainer(folder, env, name, options)
+        : await refillService(name, findEntryPoint(values, name, env), options),
+    );
   show({ services: reports }, ({ services }) => renderReports(services, values['dry-run'] === true));
   return reports.some((each) => 'problem' in each) ? 1 : 0;
 });
-
-/** In the container of each service, which has its ledger and reaches NATS. */
-async function refillContainers(
-  values: Values<typeof natsRefillUsage.options>,
-  env: NodeJS.ProcessEnv,
-): Promise<number> {
-  const folder = currentFolder();
-  await requireService(folder, env, 'nats');
-  const { profile, ...more } = values;
-  const names = profile ? [profile] : planFleet({ root: folder.root }).members.map(({ name }) => name);
-  let worst = 0;
-  for (const name of names) {
-    const words = ['nats', 'refill', '--as-is', `--profile=${name}`, ...wordsOf(more)];
-    worst = Math.max(worst, await runOnFiles(folder, env, name, words));
-  }
-  return worst;
-}
 
 type Refilled = Answer<typeof RefillReport>;
 
@@ -152,6 +141,25 @@ async function refillService(
   const { code, stdout, stderr } = await runEntryPoint(entryPoint, ['--refill', ...options], REFILL_MS);
   if (code === 0) return RefillReport.parse(JSON.parse(stdout));
   return { profile, problem: stderr.trim() || `no report within ${REFILL_MS / 60_000} minutes` };
+}
+
+const Reports = z.object({
+  services: z.tuple([z.union([RefillReport, z.object({ profile: z.string(), problem: z.string() })])]),
+});
+const Refused = z.object({ error: z.object({ message: z.string() }) });
+
+/** As `refillService`, in the container of the service, which has its ledger and reaches NATS. */
+async function refillContainer(
+  folder: FleetFolder,
+  env: NodeJS.ProcessEnv,
+  profile: string,
+  options: readonly string[],
+): Promise<Refilled | Problem> {
+  const words = ['nats', 'refill', '--as-is', `--profile=${profile}`, ...options, '--json'];
+  const { stdout, stderr } = await runOnFiles(folder, env, profile, words, 'text');
+  if (stdout === '') return { profile, problem: lastLine(stderr) };
+  const told = z.union([Reports, Refused]).parse(parseJson(stdout));
+  return 'error' in told ? { profile, problem: told.error.message } : told.services[0];
 }
 
 function renderReports(reports: readonly (Refilled | Problem)[], isDryRun: boolean): string[] {

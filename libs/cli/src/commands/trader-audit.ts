@@ -31,7 +31,7 @@ const verifyCommand = command(traderAuditVerifyUsage, async ({ values, env, stde
   if (containers) {
     const witness = await witnessInContainers(containers, env);
     const words = ['trader', 'audit', 'verify', '--as-is', `--witness=${witness}`, ...wordsOf(values)];
-    return await runOnFiles(containers, env, TRADER, words);
+    return (await runOnFiles(containers, env, TRADER, words)).code;
   }
   // Before the file is read: it has every head that was published before.
   const witness = values['as-is'] ? (values.witness ?? '') : await askWitness(values);
@@ -47,7 +47,7 @@ const showCommand = command(traderAuditShowUsage, async ({ values, env, stdout, 
   const containers = await auditInContainers(values, env, stderr);
   if (containers) {
     const words = ['trader', 'audit', 'show', '--as-is', ...wordsOf(values)];
-    return await runOnFiles(containers, env, TRADER, words);
+    return (await runOnFiles(containers, env, TRADER, words)).code;
   }
   const records = await readAudit(findEntryPoint(values, TRADER, env), { after, limit });
   if (print) for (const record of records) print(record);

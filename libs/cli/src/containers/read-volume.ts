@@ -1,6 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
-import { docker } from './docker.ts';
+import { type DockerResult, docker } from './docker.ts';
 import { execOf } from './inside.ts';
 import { listContainers, runningService } from './list-containers.ts';
 import { composeConfig, exists } from './state-place.ts';
@@ -10,26 +10,22 @@ const HARDENED = ['--init', '--read-only', '--cap-drop', 'ALL', '--security-opt'
 
 /**
  * Runs `fleet` with these words for the files of a service: in its container, or while that is down in one that has the same files
- * and is removed. Makes no volume and no network. Returns the exit code. Throws NOT_FOUND without an image.
+ * and is removed. Makes no volume and no network. Returns the exit code, and with the output `text` what the command prints. Throws
+ * NOT_FOUND without an image.
  */
 export async function runOnFiles(
   folder: FleetFolder,
   env: NodeJS.ProcessEnv,
   service: string,
   words: readonly string[],
-): Promise<number> {
+  output: 'inherit' | 'text' = 'inherit',
+): Promise<DockerResult> {
   const isUp = runningService(await listContainers(folder, env), service) !== undefined;
   const compose = ['compose', '--project-directory', folder.root];
   const call = isUp
     ? { args: [...compose, ...execOf(service, words)], env }
     : await jobOf(folder, env, service, words);
-  const { code } = await docker(call.args, {
-    output: 'inherit',
-    cwd: folder.root,
-    env: call.env,
-    timeoutMs: READ_MS,
-  });
-  return code;
+  return await docker(call.args, { output, cwd: folder.root, env: call.env, timeoutMs: READ_MS });
 }
 
 /** A container as Compose would make it for the service, but only with what is there. */
