@@ -23,6 +23,7 @@ for (const release of RELEASES)
         timeoutMs: 180_000,
       });
     cpSync(fixture(release, 'configuration/shipped'), root, { recursive: true });
+    cpSync(join(ROOT, 'deploy/members.yaml'), join(root, 'members.yaml'));
     const portOffset = await freeOffset();
     const plan = planFleet({ root, portOffset });
     initKeys({

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -78,4 +79,14 @@ test('logs says what is missing', async (t) => {
       'no log line names the task "nobody": its lines are rotated away, or LOG_LEVEL leaves them out',
     ],
   );
+});
+
+test('logs prints the log of the supervisor, which is a process of the fleet', (t) => {
+  const dir = tempDir(t);
+  mkdirSync(join(dir, 'logs'));
+  writeFileSync(join(dir, 'logs/supervisor.log'), 'neo has died\nneo was started again\n');
+  const main = join(import.meta.dirname, '../main.ts');
+  const args = [main, 'logs', 'supervisor', '--tail', '1', '--dir', dir];
+  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  assert.deepEqual([status, stdout], [0, 'neo was started again\n']);
 });

@@ -15,6 +15,8 @@ import { planPrometheus } from '../local/prometheus.ts';
 import { keptLines, type LogLines, linesOfFiles } from '../logs/log-lines.ts';
 import { describeLine, linesOfTask } from '../logs/task-logs.ts';
 import { fleetInContainers, plannedFleet } from '../running/running-fleet.ts';
+import { SUPERVISOR } from '../supervise/orders.ts';
+import { logOf } from '../supervise/start-supervisor.ts';
 
 const READ_MS = 10 * 60_000;
 
@@ -28,7 +30,7 @@ const logsCommand = command(
   async ({ values, positionals, env, output, stdout, stderr, print }) => {
     const containers = await fleetInContainers(values, env);
     const plan = plannedFleet(values);
-    const services = [...plan.processes, planPrometheus(plan)].map(({ name }) => name);
+    const services = logged(plan).map(({ name }) => name);
     const follow = values.follow === true || (positionals.length === 0 && values.tail === undefined);
     const lines = wholeNumber('tail', values.tail, 100, [0, Infinity]);
     if (positionals.every((word) => services.includes(word))) {
@@ -61,6 +63,13 @@ const logsCommand = command(
 
 export const commands = [logsCommand];
 
+/** The processes of a fleet that have a log. In containers, there is no supervisor. */
+const logged = (plan: FleetPlan) => [
+  ...plan.processes,
+  planPrometheus(plan),
+  { name: SUPERVISOR, logFile: logOf(plan) },
+];
+
 interface Shown {
   /** All services without one. */
   readonly names: readonly string[];
@@ -81,7 +90,7 @@ async function containerLogs(
 
 /** Prints logs with `tail`, which follows files through growth and rotation. */
 function processLogs(plan: FleetPlan, { names, follow, lines }: Shown): number {
-  const files = [...plan.processes, planPrometheus(plan)]
+  const files = logged(plan)
     .filter(({ name, logFile }) => (names.length === 0 || names.includes(name)) && existsSync(logFile))
     .map(({ logFile }) => logFile);
   if (files.length === 0) throw noLogs();

@@ -83,9 +83,13 @@ async function downProcesses(plan: FleetPlan) {
 }
 
 async function upContainers(folder: FleetFolder, invocation: UpIn): Promise<number> {
-  const { env, stdout, stderr, print } = invocation;
+  const { values, env, stdout, stderr, print } = invocation;
+  if (values['no-supervisor'])
+    stderr.write('note: --no-supervisor has no effect in containers, which Docker restarts\n');
+  const withRestarts = values['no-restart'] !== true;
   // A document is all that stdout has.
-  if (!(await startContainers({ folder, env, stdout: print ? stderr : stdout, stderr }))) return 1;
+  const start = { folder, env, stdout: print ? stderr : stdout, stderr, withRestarts };
+  if (!(await startContainers(start))) return 1;
   noteChanges(folder.home, stderr);
   const rows = await containerStatus(folder, env);
   if (print) {

@@ -12,6 +12,7 @@ const DOCKER = `
 case "$*" in
   *'ps --all'*) cat "$at/containers" 2>/dev/null || : ;;
   *'config --format json') exit 1 ;;
+  'inspect '*) echo '[]' ;;
   *'config --services') echo nats; echo console; echo neo ;;
   *'--wait console') [ ! -f "$at/no-console" ] || { echo a step >&2; echo port 9224 is taken >&2; exit 1; } ;;
   *'--wait grafana') [ ! -f "$at/no-grafana" ] || { echo no image >&2; exit 1; } ;;
@@ -29,9 +30,13 @@ function fixture(t: TestContext) {
   };
   put(join(root, 'deploy/members.yaml'));
   put(join(root, 'deploy/profiles/neo/fleet.yaml'));
+  put(
+    join(root, 'deploy/members.yaml'),
+    'profiles: { switch: { port: 1 }, neo: { port: 2 } }\nconsole: { port: 3 }\n',
+  );
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const text = (stream: PassThrough): string => String(stream.read() ?? '');
-  const options = { folder: folderAt(root), env: docker.env, stdout, stderr };
+  const options = { folder: folderAt(root), env: docker.env, stdout, stderr, withRestarts: true };
   const calls = (): string[] =>
     docker.calls().map((line) => line.replace(`[--project-directory][${root}]`, ''));
   return {

@@ -5,11 +5,13 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { ownCommand } from '../command-line/own-command.ts';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
 import { CONSOLE } from '../keys/layout.ts';
+import { GRACE_MS } from '../local/grace.ts';
 import { compose, hasEngine } from './docker.ts';
 import { lastLine } from './inside.ts';
 import { listContainers, runningService } from './list-containers.ts';
 import { forcedMode, refuseSecondFleet, rememberContainers } from './mode.ts';
 import { preflight } from './preflight.ts';
+import { changedContainers, recordContainers, recreate, restartContainers } from './restart.ts';
 import { revisionOf } from './revision.ts';
 
 const START_MS = 10 * 60_000;
@@ -24,9 +26,14 @@ export interface ContainersIn {
   readonly stderr: Writable;
 }
 
+export interface StartContainers extends ContainersIn {
+  /** False: running services that have changed run on. */
+  readonly withRestarts: boolean;
+}
+
 /**
- * Builds the image, starts the fleet in containers and waits until it is healthy; then the console and Grafana, without which it
- * runs too. Returns false after saying why a service does not start. Throws PEER_UNREACHABLE without an engine, and
+ * Builds the image, restarts running services that have changed, one at a time, starts the fleet in containers and waits until it
+ * is healthy; then the console and Grafana, without which it runs too. Returns false after saying why a service does not start. Throws PEER_UNREACHABLE without an engine, and
  * CONFIG_INVALID beside a fleet of processes.
  */
 export async function startContainers({
@@ -34,7 +41,8 @@ export async function startContainers({
   env: given,
   stdout,
   stderr,
-}: ContainersIn): Promise<boolean> {
+  withRestarts,
+}: StartContainers): Promise<boolean> {
   await requireEngine(given);
   await refuseSecondFleet(folder, given, 'docker');
   if (!(await preflight(folder, 'up', { env: given, stderr }))) return false;
@@ -43,16 +51,27 @@ export async function startContainers({
   rememberContainers(folder);
   makeReadable(folder);
   await reloadNats(folder, env);
+  const changed = await changedContainers({ folder, env });
+  if (!withRestarts)
+    for (const { service, change } of changed) stdout.write(`${service} runs on, although ${change}\n`);
+  else if (!(await restartContainers({ folder, env, stdout, stderr }, changed))) {
+    await reportFailure({ folder, env, stderr });
+    return false;
+  }
+  const left = withRestarts ? [] : ['--no-recreate'];
   const services = await compose(folder, ['config', '--services'], { output: 'text', env });
   const names = services.stdout.split('\n').filter((name) => name !== '' && name !== CONSOLE);
-  const start = ['up', '--build', '--detach', '--wait', ...names];
+  const start = ['up', '--build', '--detach', '--wait', ...left, ...names];
   if ((await compose(folder, start, { output: 'inherit', env })).code !== 0) {
     await reportFailure({ folder, env, stderr });
     return false;
   }
   const optional = async (service: string, name: string, more = ''): Promise<void> => {
     const one = { ...env, COMPOSE_PROFILES: service === GRAFANA ? GRAFANA : '' };
-    const args = ['up', '--detach', '--wait', service];
+    const change = changed.find((each) => each.service === service)?.change;
+    const isRestarted = withRestarts && change !== undefined;
+    if (isRestarted) stdout.write(`${service} is restarted: ${change}\n`);
+    const args = isRestarted ? recreate(GRACE_MS, service) : ['up', '--detach', '--wait', ...left, service];
     const { code, stderr: why } = await compose(folder, args, {
       output: 'text',
       env: one,
@@ -62,6 +81,7 @@ export async function startContainers({
   };
   await optional(CONSOLE, 'the console', '; docker compose logs console says more');
   await optional(GRAFANA, 'Grafana');
+  await recordContainers({ folder, env });
   return true;
 }
 

@@ -37,7 +37,7 @@ const digestOf = (parts: Iterable<string | Buffer>): string => {
   return hash.digest('hex');
 };
 
-const digestOfFiles = (files: readonly string[]): string =>
+export const digestOfFiles = (files: readonly string[]): string =>
   digestOf(files.flatMap((file) => [file, readFileSync(file)]));
 
 /**

@@ -13,7 +13,7 @@ const END_MS = 15_000;
  * How long a service may take to stop, in milliseconds: `shutdown.drain_s` and `shutdown.grace_s` of its fleet.yaml, and the
  * rest of its end. Throws CONFIG_INVALID for a file with which it could not start again.
  */
-export function graceOf(plan: FleetPlan, name: string, env: NodeJS.ProcessEnv): number {
+export function graceOf(plan: Pick<FleetPlan, 'home'>, name: string, env: NodeJS.ProcessEnv): number {
   if (name === CONSOLE) return GRACE_MS;
   const file = join(plan.home, name === TRADER ? name : `profiles/${name}`, 'fleet.yaml');
   const { value } = loadYamlConfig({ file, schema: FleetConfigSchema, env: createSecretEnv(env) });

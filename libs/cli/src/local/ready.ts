@@ -1,7 +1,7 @@
 import { createConnection } from 'node:net';
 import { createClient } from '@hermes-fleet/net';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { runningProcess } from './pid-file.ts';
+import { hasDied, runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedProcess } from './plan.ts';
 
 const INTERVAL_MS = 100;
@@ -117,7 +117,10 @@ export async function statusOf(
   { name, url, readyUrl, logFile }: PlannedProcess,
 ): Promise<ProcessStatus> {
   const running = runningProcess(plan.runDir, name);
-  if (running === undefined) return { name, pid: undefined, url, state: 'down', logFile };
+  if (running === undefined) {
+    const status: ProcessStatus = { name, pid: undefined, url, state: 'down', logFile };
+    return hasDied(plan.runDir, name) ? { ...status, detail: 'has died: its log says why' } : status;
+  }
   const detail = await probe(readyUrl);
   if (detail === undefined) return { name, pid: running.pid, url, state: 'ready', logFile };
   return { name, pid: running.pid, url, state: 'not ready', detail, logFile };

@@ -13,8 +13,10 @@ export interface Changed {
   readonly change: string;
 }
 
-/** Workers before the orchestrator, which sends them tasks, and the console last. */
-const rank = ({ member: { name } }: Changed): number => [ORCHESTRATOR, CONSOLE].indexOf(name);
+const rank = (name: string): number => [ORCHESTRATOR, CONSOLE].indexOf(name);
+
+/** The order in which services restart: workers before the orchestrator, which sends them tasks, and the console last. */
+export const restartOrder = (a: string, b: string): number => rank(a) - rank(b);
 
 /**
  * Restarts services one at a time: SIGTERM, the drain of its `shutdown.drain_s`, a start, and ready before the next one. After
@@ -25,7 +27,7 @@ export async function restartChanged(
   changed: readonly Changed[],
 ): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
-  for (const each of changed.toSorted((a, b) => rank(a) - rank(b))) {
+  for (const each of changed.toSorted((a, b) => restartOrder(a.member.name, b.member.name))) {
     const failed = outcomes.find(({ state }) => state === 'failed')?.name;
     outcomes.push(
       failed === undefined

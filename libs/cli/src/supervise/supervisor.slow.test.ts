@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { systemClock as clock } from '@hermes-fleet/protocol/ports';
+import { type Clock, systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { smallFleet } from '../../testing/small-fleet.ts';
+import { memberCommands } from '../local/commands.ts';
 import { fleetDown } from '../local/down.ts';
 import { lockFolder } from '../local/folder-lock.ts';
 import { processIdentity, runningProcess } from '../local/pid-file.ts';
 import type { FleetPlan } from '../local/plan.ts';
+import { startProcess } from '../local/start-process.ts';
 import { SUPERVISOR } from './orders.ts';
+import { readRestarts } from './restarts.ts';
 import { startSupervisor, stopSupervisor } from './start-supervisor.ts';
 import { supervisedStatus } from './status.ts';
+import { supervise } from './supervise.ts';
 
 const skip = spawnSync('nats-server', ['--version']).error ? 'nats-server is not installed' : false;
 const SECRET = 'a-key-of-a-provider';
@@ -109,4 +114,54 @@ test('a supervisor that was killed is shown as down, restarts nothing, and is ba
   assert.equal(outcomes.find((each) => each.name === 'neo')?.state, 'started');
   assert.notEqual(pidOf(plan, 'neo'), before);
   await restarted(plan, 'neo', kill(plan, 'neo'));
+});
+
+/** The delays of a supervisor in a fiftieth of their time. */
+const FASTER = 50;
+const fastClock: Clock = {
+  ...clock,
+  monotonic: () => clock.monotonic() * FASTER,
+  sleep: (ms, signal) => clock.sleep(ms / FASTER, signal),
+};
+
+test('a service whose configuration has become invalid ends five times more, then stays down; ps and up say so with its log', {
+  skip,
+}, async (t) => {
+  const { plan, entryPoint, up } = smallFleet(t);
+  await up();
+  const env = { ...process.env, BROKEN: 'neo' };
+  const neo = plan.profiles.find(({ name }) => name === 'neo') ?? assert.fail('there is no neo');
+  const command = memberCommands({ plan, env, entryPoint })(neo);
+  const [stop, said]: [AbortController, string[]] = [new AbortController(), []];
+  kill(plan, 'neo');
+  const ended = supervise({
+    dir: plan.dir,
+    runDir: plan.runDir,
+    processes: [{ name: 'neo', logFile: neo.logFile, command }],
+    clock: fastClock,
+    signal: stop.signal,
+    isInCharge: () => true,
+    start: (each) => startProcess(plan.runDir, neo, each.command),
+    say: (line) => said.push(line),
+  });
+  await found(() => readRestarts(plan.runDir)?.neo?.failedAt);
+  const after = said.length;
+  await fastClock.sleep(60_000);
+  stop.abort();
+  await ended;
+  assert.equal(said.length, after);
+  assert.equal(readFileSync(neo.logFile, 'utf8').match(/no config for neo/g)?.length, 5);
+  const { state, detail, logFile } =
+    (await supervisedStatus(plan)).find(({ name }) => name === 'neo') ?? assert.fail('neo is not shown');
+  assert.deepEqual([state, logFile], ['failed', neo.logFile]);
+  assert.match(
+    detail ?? '',
+    /^restarted 5 times, and died each time; down since 20.*: its log says why, up starts it again$/,
+  );
+  await stopSupervisor(plan, clock);
+  const failed = (await up({ BROKEN: 'neo' })).find(({ name }) => name === 'neo');
+  assert.equal(failed?.state, 'failed');
+  assert.match(failed?.reason ?? '', /^ended with exit code 3\n--- .*neo\.log\n.*no config for neo/s);
+  const shown = (await supervisedStatus(plan)).find(({ name }) => name === 'neo');
+  assert.deepEqual([shown?.state, shown?.detail], ['down', 'has died: its log says why']);
 });
