@@ -32,7 +32,7 @@ const COPIED = [
   'libs/agent/workspace/src/confinement/landlock-exec.c',
 ];
 const BIN = 'bin/fleet.cjs';
-/** What lies beside assets in the sources and is not read at run time. */
+/** Files beside assets in the sources that are not read at run time. */
 const NOT_AN_ASSET = /\.ts$|\.test\.\w+$|\/tsconfig\.json$/;
 
 const manifest = z.object({

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { PROGRAMS } from '@hermes-fleet/installation';
 import { rolldown } from 'rolldown';
 
-/** What the services run after their start, as files of their own, so that a cache can be filled without a start. */
+/** The parts that services run after their start, as files of their own, so that a cache can be filled without a start. */
 const STARTS = {
   'start-profile': 'services/profile/src/start.ts',
   'start-trader': 'services/trader/src/start.ts',

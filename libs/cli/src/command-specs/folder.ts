@@ -1,6 +1,6 @@
 import { flag, text, usage } from '../command-line/command.ts';
 
-export const MODEL_OPTIONS = {
+const MODEL_OPTIONS = {
   model: text(
     'provider/name',
     'the model, such as anthropic/claude-sonnet-4-5; offline/runbook calls nothing',

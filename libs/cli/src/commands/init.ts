@@ -72,7 +72,7 @@ const CONTAINERS =
   'it runs in containers (FLEET_MODE=docker in .env.local), because commands of tasks are confined by features of Linux';
 const inContainers = (platform: NodeJS.Platform): boolean => platform !== 'linux';
 
-/** What the options say, with the defaults. Throws UsageError. */
+/** The answers that the options give, with the defaults. Throws UsageError. */
 function fromOptions({ values, env }: Pick<InitInvocation, 'values' | 'env'>): Answers {
   const { model = OFFLINE, 'base-url': baseUrl, 'key-env': keyEnv } = values;
   const key = keyEnv === undefined ? undefined : env[keyEnv];

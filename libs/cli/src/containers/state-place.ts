@@ -6,7 +6,7 @@ import type { FleetFolder } from '../folder/fleet-folder.ts';
 import { compose, docker, hasEngine } from './docker.ts';
 import { forcedMode, keptMode, type Mode } from './mode.ts';
 
-/** Where files of a fleet are: in a folder of processes, or in a volume of containers. */
+/** The place of files of a fleet: in a folder of processes, or in a volume of containers. */
 export interface StatePlace {
   readonly mode: Mode;
   /** For people: the folder, or the volume. */
@@ -37,7 +37,7 @@ const ComposeConfig = z.object({
   volumes: z.record(z.string(), z.object({ name: z.string() })).default({}),
   networks: z.record(z.string(), z.object({ name: z.string() })).default({}),
 });
-/** What Compose makes of its files. */
+/** The configuration that Compose makes of its files. */
 export type ComposeConfig = z.output<typeof ComposeConfig>;
 
 /** The Compose project of a folder; undefined where Compose does not read one. Makes nothing. */
@@ -60,7 +60,7 @@ export const exists = async (
 ): Promise<boolean> => (await docker([kind, 'inspect', name], { output: 'text', env })).code === 0;
 
 /**
- * Where a part of the fleet is, such as `state/trader`, whose volume is `state-trader`. With both a folder and a volume, FLEET_MODE
+ * Finds a part of the fleet, such as `state/trader`, whose volume is `state-trader`. With both a folder and a volume, FLEET_MODE
  * says which, else what runs. Makes nothing. Throws NOT_FOUND where there is neither, and CONFIG_INVALID where nothing says which.
  */
 export async function placeOf(
@@ -104,7 +104,7 @@ function hasFiles(path: string): boolean {
   try {
     return readdirSync(path).length > 0;
   } catch (error) {
-    // What another user has is there, and the command says that it cannot read it.
+    // Files of another user are there, and the command says that it cannot read it.
     return systemCode(error) !== 'ENOENT';
   }
 }

@@ -6,7 +6,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 /** The list of members in the folder with the configuration (docs/install.md#the-members). */
 export const MEMBERS_FILE = 'members.yaml';
 
-/** Where a fleet is: a fleet folder, or a checkout of the repository. */
+/** The place of a fleet: a fleet folder, or a checkout of the repository. */
 export interface FleetFolder {
   readonly root: string;
   /** The folder with the configuration: `profiles/`, `trader/`, `console/`. HERMES_HOME of the services. */

@@ -20,7 +20,7 @@ import type { YamlFile } from './yaml-text.ts';
 export const placeOf = ({ root, home }: FleetFolder): Place => (root === home ? 'folder' : 'checkout');
 
 /** The file of a service with its peers. */
-export const fleetYamlOf = (home: string, name: string): string =>
+const fleetYamlOf = (home: string, name: string): string =>
   join(home, name === TRADER ? TRADER : `profiles/${name}`, 'fleet.yaml');
 
 /**

@@ -49,7 +49,7 @@ const TOP = [
   ...['first-flight.json', 'README.md', '.gitignore', '.env.local', '.fleet'],
 ];
 
-/** What a folder has already of a fleet folder. */
+/** The parts of a fleet folder that a folder has already. */
 export const inTheWay = (root: string): readonly string[] =>
   TOP.filter((name) => existsSync(join(root, name)));
 

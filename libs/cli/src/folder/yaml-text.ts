@@ -1,7 +1,7 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml';
 
-/** Where an edit is: the keys from the root of the document. */
+/** The place of an edit: the keys from the root of the document. */
 type Path = readonly string[];
 
 /** A YAML file that is edited as text: an edit touches its own lines, and comments and form of all others stay. */
