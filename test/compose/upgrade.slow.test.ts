@@ -48,7 +48,7 @@ async function olderFleet(t: TestContext, release: string) {
   unpackDatabase(fixture(release, 'control.db.gz'), join(state, 'state/trader/control.db'));
   await docker(['compose', 'build', '--quiet']);
   // The release made no file with its version.
-  await run('keys', 'init');
+  await run('keys');
   const fill =
     'rm /fleet/keys/operator/version; cp -r /older/* /fleet; chown -R 1000:1000 /fleet/state/* /fleet/workspaces/*';
   await run('--volume', `${state}:/older:ro`, '--entrypoint', 'sh', 'backup', '-c', fill);
