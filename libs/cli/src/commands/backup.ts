@@ -33,7 +33,11 @@ export const commands = [
       if (mode === 'docker') {
         if (file === '-') throw new UsageError('a backup of containers is a file: name it');
         using _lock = lockFolder(folder.dir, 'fleet backup');
-        const { pausedMs, bytes } = await backUpContainers({ folder, env, clock }, resolve(file), member);
+        const { pausedMs, bytes } = await backUpContainers(
+          { folder, env, stderr, clock },
+          resolve(file),
+          member,
+        );
         const paused_s = Math.round(pausedMs) / 1000;
         show({ file, bytes, paused_s }, () => madeBackup(file, bytes, paused_s));
         return 0;
@@ -56,9 +60,10 @@ export const commands = [
     if (file === '-') throw new FleetError('CONFIG_INVALID', 'a backup is read twice: name a file');
     const containers = await fleetInContainers(values, env);
     if (containers) {
-      if (!(await preflight(containers, 'up', { env, stderr }))) return 1;
+      const checked = await preflight(containers, 'up', { env, stderr });
+      if (checked === undefined) return 1;
       using _lock = lockFolder(containers.dir, 'fleet restore');
-      const made = await restoreContainers({ folder: containers, env }, resolve(file));
+      const made = await restoreContainers({ folder: containers, env: checked, stderr }, resolve(file));
       show({ file, ...made }, restored);
       return 0;
     }

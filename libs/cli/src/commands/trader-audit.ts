@@ -15,6 +15,7 @@ import { askInside, wordsOf } from '../containers/inside.ts';
 import { runOnFiles } from '../containers/read-volume.ts';
 import { placeOf } from '../containers/state-place.ts';
 import { currentFolder, type FleetFolder } from '../folder/fleet-folder.ts';
+import { readMembers } from '../folder/members.ts';
 import { CONSOLE, TRADER } from '../keys/layout.ts';
 import { type EntryPoint, readReport, readReports } from '../local/entry-point.ts';
 import { findEntryPoint, namesProcesses, plannedFleet } from '../running/running-fleet.ts';
@@ -68,6 +69,8 @@ async function auditInContainers(
 ): Promise<FleetFolder | undefined> {
   if (namesProcesses(values)) return undefined;
   const folder = currentFolder();
+  if (readMembers(folder.home).trader === undefined)
+    throw new FleetError('NOT_FOUND', `the fleet in ${folder.root} has no trader, so there is no audit`);
   const { mode, text } = await placeOf(folder, env, `state/${TRADER}`);
   printLines(stderr, [`the audit is read from ${text}`]);
   return mode === 'docker' ? folder : undefined;

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
@@ -16,6 +17,8 @@ echo "$*" >>"$AT/calls"
 set_state() { state=$1; shift; for id; do echo "$state" >"$AT/containers/$id"; done; }
 case "$*" in
   *' config --images keys') echo an-image ;;
+  *' config --format json') echo '{"name":"p","services":{},"networks":{"fleet":{"name":"p_fleet"}}}' ;;
+  'network inspect p_fleet') exit 1 ;;
   *' ps --all --format json')
     for each in "$AT"/containers/*; do
       [ ! -e "$each" ] || echo "{\\"ID\\":\\"\${each##*/}\\",\\"Service\\":\\"\${each##*/}\\",\\"State\\":\\"$(cat "$each")\\"}"
@@ -38,8 +41,8 @@ function fleet(t: TestContext, services: Readonly<Record<string, string>>) {
   for (const name of ['bin', 'containers', 'mine/profiles']) mkdirSync(join(dir, name), { recursive: true });
   writeFileSync(join(dir, 'bin/docker'), DOCKER, { mode: 0o755 });
   for (const [name, state] of Object.entries(services)) writeFileSync(join(dir, 'containers', name), state);
-  const env = { PATH: `${join(dir, 'bin')}:${process.env.PATH}`, AT: dir };
-  const options = { folder: folderAt(join(dir, 'mine')), env, clock };
+  const env = { PATH: `${join(dir, 'bin')}:${process.env.PATH}`, AT: dir, FLEET_IMAGE: 'an-image' };
+  const options = { folder: folderAt(join(dir, 'mine')), env, clock, stderr: new PassThrough() };
   const states = () =>
     readdirSync(join(dir, 'containers')).map(
       (name) => `${name} ${readFileSync(join(dir, 'containers', name), 'utf8').trim()}`,
@@ -100,7 +103,7 @@ test('containers continue also if the command is killed', async (t) => {
   const { dir, env, put, states, file } = fleet(t, { neo: 'running', switch: 'running' });
   put('hangs');
   const script = `import { backUpContainers } from '${join(import.meta.dirname, 'backup.ts')}';
-    await backUpContainers({ folder: { root: '${dir}' }, env: process.env, clock: { monotonic: () => 0 } }, '${file}');`;
+    await backUpContainers({ folder: { root: '${dir}' }, env: process.env, stderr: process.stderr, clock: { monotonic: () => 0 } }, '${file}');`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
     env: { ...process.env, ...env },
     stdio: 'ignore',
@@ -126,6 +129,7 @@ test('a restore takes a file that is there, and a fleet that is down, and says w
   rmSync(join(dir, 'containers/neo'));
   assert.deepEqual(await restoreContainers(options, file), { parts: ['nats'], created_at: '2026' });
   assert.ok(calls().includes(`run --rm --no-deps -T --volume ${file}:/backup.tar.zst:ro backup restore`));
+  assert.match(calls(), /^network rm p_fleet$/m, 'a job leaves no network');
   put('full');
   await assert.rejects(
     restoreContainers(options, file),

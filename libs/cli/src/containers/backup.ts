@@ -1,18 +1,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import type { Writable } from 'node:stream';
 import { FleetError, parseJson } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { ownCommand } from '../command-line/own-command.ts';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
-import { compose, type DockerOptions, docker } from './docker.ts';
+import { type DockerOptions, docker } from './docker.ts';
 import { atEndOnHost, hostRequests } from './host-requests.ts';
+import { ensureImage } from './image.ts';
+import { runJob } from './inside.ts';
 import { type Container, listContainers } from './list-containers.ts';
 
 export interface ContainersBackup {
   readonly folder: FleetFolder;
   readonly env: NodeJS.ProcessEnv;
+  readonly stderr: Writable;
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 
@@ -25,7 +29,7 @@ const WITHOUT_STATE: ReadonlySet<string> = new Set(['prometheus', 'grafana', 'we
  * file. Throws CONFIG_INVALID for a file that exists, CAPACITY where another backup runs or a container was continued meanwhile.
  */
 export async function backUpContainers(
-  { folder, env, clock }: ContainersBackup,
+  { folder, env, stderr, clock }: ContainersBackup,
   file: string,
   member?: string,
 ): Promise<{ readonly bytes: number; readonly pausedMs: number }> {
@@ -33,7 +37,7 @@ export async function backUpContainers(
   const found = [file, partial].find((name) => existsSync(name));
   if (found !== undefined)
     throw new FleetError('CONFIG_INVALID', `${found} exists: name another file, or remove it`);
-  await ensureImage(folder, env);
+  await ensureImage(folder, { env, stderr });
   const containers = await listContainers(folder, env);
   if (containers.some(({ state }) => state === 'paused'))
     throw new FleetError(
@@ -51,7 +55,7 @@ export async function backUpContainers(
     await (async () => {
       await using _pause = ids.length > 0 ? await pauseContainers(ids, env) : undefined;
       const args = ['backup', '-', '--dir', '/fleet', ...(member === undefined ? [] : ['--member', member])];
-      await job(folder, args, { output: { file: partial }, env });
+      await job({ folder, env }, args, { output: { file: partial } });
       const now = await listContainers(folder, env);
       if (!ids.every((id) => isPaused(now, id)))
         throw new FleetError('CAPACITY', 'a container was continued during the backup: try again');
@@ -78,46 +82,35 @@ const ENDED: ReadonlySet<string> = new Set(['created', 'exited', 'dead']);
  * volumes hold what the backup does.
  */
 export async function restoreContainers(
-  { folder, env }: Pick<ContainersBackup, 'folder' | 'env'>,
+  { folder, env, stderr }: Omit<ContainersBackup, 'clock'>,
   file: string,
 ): Promise<z.output<typeof Restored>> {
   if (!existsSync(file)) throw new FleetError('CONFIG_INVALID', `there is no file ${file}`);
-  await ensureImage(folder, env);
+  await ensureImage(folder, { env, stderr });
   if ((await listContainers(folder, env)).some(({ state }) => !ENDED.has(state)))
     throw new FleetError('CONFIG_INVALID', `the fleet runs: stop it first (${ownCommand('down')})`);
   const mounted = ['--volume', `${file}:/backup.tar.zst:ro`];
   const words = ['restore', '/backup.tar.zst', '--dir', '/fleet', '--json'];
-  return Restored.parse(parseJson(await job(folder, words, { output: 'text', env }, mounted)));
+  return Restored.parse(parseJson(await job({ folder, env }, words, { output: 'text' }, mounted)));
 }
 
 /** The file is as large as the fleet's state, so a backup has no deadline but this one. */
 const JOB_MS = 24 * 3_600_000;
-const BUILD_MS = 3_600_000;
 
 /** Runs a command as the service `backup`, which has all volumes. Throws CONFIG_INVALID with what it says where it fails. */
 async function job(
-  folder: FleetFolder,
+  { folder, env }: Pick<ContainersBackup, 'folder' | 'env'>,
   words: readonly string[],
-  options: DockerOptions,
+  options: Pick<DockerOptions, 'output'>,
   more: readonly string[] = [],
 ): Promise<string> {
-  const args = ['run', '--rm', '--no-deps', '-T', ...more, 'backup', ...words];
-  const { code, stdout, stderr } = await compose(folder, args, { ...options, timeoutMs: JOB_MS });
+  const call = { ...options, env, timeoutMs: JOB_MS };
+  const { code, stdout, stderr } = await runJob(folder, env, [...more, 'backup', ...words], call);
   if (code === 0) return stdout;
   // With --json, the error is a document on stdout.
   const told = /^\{"error":/.test(stdout) ? Refused.parse(parseJson(stdout)).error.message : undefined;
   const [said = stderr.trim()] = stderr.match(/(?<=^fleet: ).*/m) ?? [];
   throw new FleetError('CONFIG_INVALID', told ?? said);
-}
-
-async function ensureImage(folder: FleetFolder, env: NodeJS.ProcessEnv): Promise<void> {
-  const { stdout, code } = await compose(folder, ['config', '--images', 'keys'], { output: 'text', env });
-  const image = stdout.trim().split('\n')[0] ?? '';
-  if (code === 0 && (await docker(['image', 'inspect', image], { output: 'text', env })).code === 0) return;
-  const args = ['build', '--quiet', 'keys'];
-  const built = await compose(folder, args, { output: 'text', env, timeoutMs: BUILD_MS });
-  if (built.code !== 0)
-    throw new FleetError('CONFIG_INVALID', `the image cannot be built: ${built.stderr.trim()}`);
 }
 
 /** Each container by itself: one that was not stopped yet must not keep the others from continuing. */

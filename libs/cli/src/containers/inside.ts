@@ -1,7 +1,8 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
-import { compose, type DockerResult } from './docker.ts';
+import { compose, type DockerOptions, type DockerResult, docker } from './docker.ts';
 import { requireService } from './list-containers.ts';
+import { composeConfig, exists } from './state-place.ts';
 
 /** The engine may have to make a container first, on a machine that is busy. */
 const JOB_MS = 5 * 60_000;
@@ -46,10 +47,26 @@ export const askInside = (
 ): Promise<DockerResult> =>
   compose(folder, execOf(service, words), { output: 'text', env, timeoutMs: JOB_MS });
 
+/** Runs a service of Compose as a job of its own. Removes the networks that Compose makes for it while the fleet is down. */
+export async function runJob(
+  folder: FleetFolder,
+  env: NodeJS.ProcessEnv,
+  words: readonly string[],
+  options: DockerOptions,
+): Promise<DockerResult> {
+  const made: string[] = [];
+  for (const { name } of Object.values((await composeConfig(folder, env))?.networks ?? {}))
+    if (!(await exists('network', name, env))) made.push(name);
+  const result = await compose(folder, ['run', '--rm', '--no-deps', '-T', ...words], options);
+  // One that an `up` uses by now stays.
+  if (made.length > 0) await docker(['network', 'rm', ...made], { output: 'text', env });
+  return result;
+}
+
 /** The operator's token, from the volume that only the job `keys` mounts. Throws PEER_UNREACHABLE without one. */
 export async function tokenOfContainers(folder: FleetFolder, env: NodeJS.ProcessEnv): Promise<string> {
-  const job = ['run', '--rm', '--no-deps', '-T', 'keys', 'token'];
-  const { code, stdout, stderr } = await compose(folder, job, { output: 'text', env, timeoutMs: JOB_MS });
+  const options = { output: 'text', env, timeoutMs: JOB_MS } as const;
+  const { code, stdout, stderr } = await runJob(folder, env, ['keys', 'token'], options);
   if (code === 0) return stdout.trim();
   throw new FleetError('PEER_UNREACHABLE', `the operator's token cannot be read: ${lastLine(stderr)}`);
 }

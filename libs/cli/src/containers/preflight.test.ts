@@ -43,7 +43,8 @@ function folders(t: TestContext, port: number | string) {
       CONFIG: join(dir, 'config.json'),
       OTHER: other && join(dir, other),
     };
-    return { isFine: await preflight(folderAt(join(dir, 'mine')), verb, { env, stderr }), said };
+    const checked = await preflight(folderAt(join(dir, 'mine')), verb, { env, stderr });
+    return { checked, isFine: checked !== undefined, said };
   };
   return { dir, check, calls: () => readFileSync(join(dir, 'calls'), 'utf8') };
 }
@@ -70,9 +71,10 @@ test('a project of another folder is left alone, and the folder is named with th
 
 test('a folder that is gone has no claim, and up records its own', async (t) => {
   const { dir, check, calls } = folders(t, 0);
-  assert.deepEqual(await check('down', 'gone'), { isFine: true, said: '' });
+  const { isFine, said } = await check('down', 'gone');
+  assert.deepEqual([isFine, said], [true, '']);
   assert.doesNotMatch(calls(), /volume (rm|create)/);
-  assert.deepEqual(await check('up', 'gone'), { isFine: true, said: '' });
+  assert.equal((await check('up', 'gone')).isFine, true);
   const wanted = `volume create --label hermes-fleet.checkout=${dir}/mine a-fleet_checkout`;
   assert.ok(calls().split('\n').includes(wanted), calls());
 });
@@ -83,8 +85,8 @@ test('a port that is in use is named, with who has it and another one', async (t
   t.after(() => server.close());
   const address = server.address();
   assert.ok(typeof address === 'object' && address);
-  const { check, calls } = folders(t, address.port);
-  const { isFine, said } = await check('up');
+  const { dir, check, calls } = folders(t, address.port);
+  const { isFine, said } = await check('up', 'mine');
   assert.equal(isFine, false);
   const next = `SWITCH_PORT=${address.port + 1000}`;
   assert.match(
@@ -95,4 +97,15 @@ test('a port that is in use is named, with who has it and another one', async (t
   );
   assert.match(said, new RegExp(`^nothing was started: .*: ${next} make up$`, 'm'));
   assert.doesNotMatch(calls(), /volume (rm|create)/);
+
+  // At its first start, the folder takes other ports.
+  const first = await check('up');
+  const moved = first.checked?.SWITCH_PORT ?? '';
+  const offset = Number(moved) - address.port;
+  assert.ok(offset > 0 && offset % 100 === 0, moved);
+  assert.equal(
+    first.said,
+    `usual ports are in use: this fleet adds ${offset} to each, by lines in .env.local\n`,
+  );
+  assert.match(readFileSync(join(dir, 'mine/.env.local'), 'utf8'), new RegExp(`^SWITCH_PORT=${moved}$`, 'm'));
 });

@@ -1,27 +1,22 @@
-import { readFileSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Writable } from 'node:stream';
-import { asset } from '@hermes-fleet/installation';
-import { FleetError, parseJson } from '@hermes-fleet/protocol';
-import { z } from 'zod';
 import { quote } from '../command-line/option-values.ts';
 import { ownCommand } from '../command-line/own-command.ts';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
-import { compose, docker, onHost } from './docker.ts';
-
-const ComposeConfig = z.object({
-  name: z.string(),
-  services: z.record(
-    z.string(),
-    z.object({ ports: z.array(z.object({ published: z.coerce.string().optional() })).default([]) }),
-  ),
-});
-
-/** The Compose project of a fleet, and the ports that it publishes on this machine. */
-interface Project {
-  readonly name: string;
-  readonly ports: readonly { readonly service: string; readonly port: string }[];
-}
+import { onHost } from './docker.ts';
+import { moveToFreePorts } from './first-ports.ts';
+import {
+  type Call,
+  callDocker,
+  ofProject,
+  type Project,
+  type PublishedPort,
+  portVariable,
+  projectOf,
+  type TakenPort,
+  takenPorts,
+} from './project.ts';
 
 /** The fleet runs without these where they do not start. */
 const OPTIONAL: ReadonlySet<string> = new Set(['console', 'grafana']);
@@ -29,31 +24,32 @@ const LABEL = 'hermes-fleet.checkout';
 
 /**
  * What `up` and `down` check before they change containers (docs/operations.md#several-checkouts): the Compose project is of
- * this folder, which `up` records, and for `up` the ports are free. False after saying on stderr what is wrong and the way
- * out; nothing has changed then.
+ * this folder, which `up` records, and for `up` the ports are free; a fleet folder is given others at its first start. Returns the
+ * environment for Compose, or undefined after saying on stderr what is wrong and the way out; nothing has changed then.
  */
 export async function preflight(
   folder: FleetFolder,
   verb: 'up' | 'down',
   { env, stderr }: { readonly env: NodeJS.ProcessEnv; readonly stderr: Writable },
-): Promise<boolean> {
+): Promise<NodeJS.ProcessEnv | undefined> {
   const project = await projectOf(folder, env);
   // Compose itself says why it cannot read its file.
-  if (project === undefined) return true;
-  const call = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await docker(args, { output: 'text', env });
-    if (code === 0) return stdout.trim();
-    throw new FleetError('PEER_UNREACHABLE', `docker ${args.join(' ')} fails: ${stderr.trim()}`);
-  };
-  const say = (lines: readonly string[]): boolean => {
-    stderr.write(lines.map((line) => `${line}\n`).join(''));
-    return false;
-  };
+  if (project === undefined) return env;
+  const call = callDocker(env);
+  const say = (lines: readonly string[]): undefined =>
+    void stderr.write(lines.map((line) => `${line}\n`).join(''));
   const root = realpathSync(folder.root);
   const other = await otherFolder(root, project.name, call);
-  if (other) return say(claimed(project, root, other, verb));
-  if (verb === 'down') return true;
+  if (other) return say(claimed(project, folder, other, verb));
+  if (verb === 'down') return env;
   const taken = await takenPorts(project, call);
+  const isChosen = project.ports.some(({ service }) => env[portVariable(service)]);
+  const mayMove = folder.root === folder.home && !isChosen && (await recordOf(project.name, call)) === '';
+  if (taken.length > 0 && mayMove) {
+    const moved = await moveToFreePorts(folder, project, { call, stderr });
+    await record(root, project.name, call);
+    return { ...env, ...moved };
+  }
   if (taken.length > 0) say(taken.map(inUse));
   const needed = taken.filter(({ service }) => !OPTIONAL.has(service));
   if (needed.length > 0) {
@@ -63,26 +59,8 @@ export async function preflight(
     ]);
   }
   await record(root, project.name, call);
-  return true;
+  return env;
 }
-
-/** Calls docker; its output. Throws PEER_UNREACHABLE where it fails. */
-type Call = (...args: string[]) => Promise<string>;
-
-async function projectOf(folder: FleetFolder, env: NodeJS.ProcessEnv): Promise<Project | undefined> {
-  const { code, stdout } = await compose(folder, ['config', '--format', 'json'], {
-    output: 'text',
-    env: { ...env, COMPOSE_PROFILES: 'grafana' },
-  });
-  if (code !== 0) return undefined;
-  const { name, services } = ComposeConfig.parse(parseJson(stdout));
-  const ports = Object.entries(services).flatMap(([service, { ports }]) =>
-    ports.flatMap(({ published: port = '0' }) => (port === '0' ? [] : [{ service, port }])),
-  );
-  return { name, ports };
-}
-
-const ofProject = (name: string): string => `label=com.docker.compose.project=${name}`;
 
 /** A folder that has the project, which is a checkout or a fleet folder. */
 interface Other {
@@ -126,7 +104,7 @@ async function record(root: string, name: string, call: Call): Promise<void> {
 
 function claimed(
   { name, ports }: Project,
-  root: string,
+  { root, home }: FleetFolder,
   { folder, isCheckout }: Other,
   verb: 'up' | 'down',
 ): string[] {
@@ -142,33 +120,16 @@ function claimed(
     `for a fleet of its own beside that one, add these lines to .env.local, and ${ownCommand('up')} again:`,
     '',
     `COMPOSE_PROJECT_NAME=${own}`,
-    `FLEET_IMAGE=${own}:local`,
+    // The image of a fleet folder is that of the program.
+    ...(root === home ? [] : [`FLEET_IMAGE=${own}:local`]),
     ...ports.map(otherPort),
     '',
     `to give them to this one instead: ${down} && docker volume rm ${recordVolume(name)}`,
   ];
 }
 
-interface TakenPort {
-  readonly service: string;
-  readonly port: string;
-  readonly owner: string;
-}
-
-async function takenPorts({ name, ports }: Project, call: Call): Promise<TakenPort[]> {
-  const own = await call('ps', '--filter', ofProject(name), '--format', '{{.Ports}}');
-  const script = readFileSync(asset('port-owner.sh'), 'utf8');
-  const owners = ports
-    .filter(({ port }) => !own.includes(`:${port}->`))
-    .map(async ({ service, port }) => {
-      const { code, stdout } = await onHost(['sh', '-c', script, 'sh', port], { output: 'text' });
-      return code === 0 ? [{ service, port, owner: stdout.trim() }] : [];
-    });
-  return (await Promise.all(owners)).flat();
-}
-
-const otherPort = ({ service, port }: { service: string; port: string }): string =>
-  `${service.toUpperCase().replaceAll('-', '_')}_PORT=${Number(port) + 1000}`;
+const otherPort = ({ service, port }: PublishedPort): string =>
+  `${portVariable(service)}=${Number(port) + 1000}`;
 
 function inUse(taken: TakenPort): string {
   const without = OPTIONAL.has(taken.service) ? ', so the fleet runs without it' : '';

@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import type { FleetFolder } from '../folder/fleet-folder.ts';
 
 const CODE = ['libs', 'services', 'package.json', 'package-lock.json', 'deploy/docker'];
 const GIT_MS = 10_000;
@@ -8,7 +7,7 @@ const GIT_MS = 10_000;
  * What a checkout builds, for `fleet_build_info` (docs/metrics.md#deploys): the last commit of its services, with `-changed` where
  * they were changed since. Empty without git.
  */
-export function revisionOf({ root }: FleetFolder): string {
+export function revisionOf({ root }: { readonly root: string }): string {
   const git = (...args: string[]) =>
     spawnSync('git', [...args, '--', ...CODE], { cwd: root, encoding: 'utf8', timeout: GIT_MS });
   const { status, stdout } = git('log', '-1', '--format=%h');

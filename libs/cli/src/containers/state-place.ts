@@ -78,6 +78,8 @@ export async function placeOf(
     name === undefined ? undefined : { mode: 'docker', path: name, text: `the volume ${name}` };
   if (inFolder && inVolume) {
     const wanted = forced ?? keptMode(folder);
+    // fleet init makes keys, and no state.
+    if (wanted === undefined && !hasFiles(join(folder.dir, 'state'))) return inVolume;
     if (wanted !== undefined) return wanted === 'docker' ? inVolume : inFolder;
     throw new FleetError(
       'CONFIG_INVALID',

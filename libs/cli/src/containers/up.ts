@@ -7,6 +7,7 @@ import type { FleetFolder } from '../folder/fleet-folder.ts';
 import { CONSOLE } from '../keys/layout.ts';
 import { GRACE_MS } from '../local/grace.ts';
 import { compose, hasEngine } from './docker.ts';
+import { buildForFolder } from './image.ts';
 import { lastLine } from './inside.ts';
 import { listContainers, runningService } from './list-containers.ts';
 import { forcedMode, refuseSecondFleet, rememberContainers } from './mode.ts';
@@ -45,9 +46,13 @@ export async function startContainers({
 }: StartContainers): Promise<boolean> {
   await requireEngine(given);
   await refuseSecondFleet(folder, given, 'docker');
-  if (!(await preflight(folder, 'up', { env: given, stderr }))) return false;
+  const checked = await preflight(folder, 'up', { env: given, stderr });
+  if (checked === undefined) return false;
+  const isFolder = folder.root === folder.home;
+  if (isFolder) await buildForFolder(folder, { env: checked, stderr });
   stdout.write('starting the fleet in containers\n');
-  const env = { ...given, COMPOSE_PROFILES: '', FLEET_REVISION: given.FLEET_REVISION ?? revisionOf(folder) };
+  const ofCheckout = isFolder ? {} : { FLEET_REVISION: given.FLEET_REVISION ?? revisionOf(folder) };
+  const env = { ...checked, COMPOSE_PROFILES: '', ...ofCheckout };
   rememberContainers(folder);
   makeReadable(folder);
   await reloadNats(folder, env);

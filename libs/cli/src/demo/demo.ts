@@ -85,12 +85,12 @@ export async function runDemo(options: DemoOptions): Promise<readonly string[]> 
   );
   await dispatch('Plain text: a message without a contract', textMessage(`${id}-text`), readDone('note.txt'));
 
-  if (trader) {
-    write(
-      '\nDecided: the trader switches to another strategy and back; a duplicate decision changes nothing',
-    );
-    await check(() => switchAndBack(withToken(trader), id, write));
-  }
+  write(
+    trader
+      ? '\nDecided: the trader switches to another strategy and back; a duplicate decision changes nothing'
+      : '\nDecided: left out, because this fleet has no trader',
+  );
+  if (trader) await check(() => switchAndBack(withToken(trader), id, write));
 
   write('\nMetrics, summed over all profiles');
   await check(async () => {

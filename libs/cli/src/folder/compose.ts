@@ -3,10 +3,19 @@ import { asset, version } from '@hermes-fleet/installation';
 import { ORCHESTRATOR, upper } from '../keys/layout.ts';
 import { type Member, type Members, servicesOf, workingMembers } from './members.ts';
 
+/** The image of a fleet folder, where FLEET_IMAGE names no other. */
+export const FOLDER_IMAGE = `hermes-fleet:${version()}`;
+
 /** A file for Compose: its name, and what differs between a checkout, which builds the image, and a fleet folder, which has it. */
 const PLACES = {
-  checkout: { file: 'docker-compose.yml', home: './deploy', image: 'hermes-fleet:local', up: 'make up' },
-  folder: { file: 'compose.yaml', home: '.', image: `hermes-fleet:${version()}`, up: 'fleet up' },
+  checkout: {
+    file: 'docker-compose.yml',
+    home: './deploy',
+    image: 'hermes-fleet:local',
+    pull: 'never',
+    up: 'make up',
+  },
+  folder: { file: 'compose.yaml', home: '.', image: FOLDER_IMAGE, pull: 'missing', up: 'fleet up' },
 } as const;
 export type Place = keyof typeof PLACES;
 
@@ -15,12 +24,12 @@ export const composeFile = (place: Place): string => PLACES[place].file;
 
 /** The text of the file for Compose of these members. */
 export function renderCompose(members: Members, place: Place): string {
-  const { home, image, up } = PLACES[place];
+  const { home, image, pull, up } = PLACES[place];
   const { name, profiles, trader, console, variables } = members;
   const list = (all: readonly Member[]) =>
     all.map((each) => ({ name: each.name, NAME: upper(each.name), port: String(each.port) }));
   return fill(readFileSync(asset('compose.template.yaml'), 'utf8'), {
-    values: { project: name, home, image, up, services: servicesOf(members).join(',') },
+    values: { project: name, home, image, pull, up, services: servicesOf(members).join(',') },
     lists: {
       profiles: list(profiles),
       orchestrators: list(profiles.filter((each) => each.name === ORCHESTRATOR)),

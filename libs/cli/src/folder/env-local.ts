@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { parseEnv } from 'node:util';
@@ -32,4 +32,12 @@ export function withLocalEnv(
   }
   const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
   return { ...found, ...Object.fromEntries(given) };
+}
+
+/** Adds lines at the end of `.env.local`, which it makes where it is missing. */
+export function addToLocalEnv({ root }: FleetFolder, lines: readonly string[]): void {
+  const file = join(root, FILE);
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const start = before === '' || before.endsWith('\n') ? '' : '\n';
+  appendFileSync(file, `${start}${lines.map((line) => `${line}\n`).join('')}`, { mode: 0o600 });
 }

@@ -31,7 +31,7 @@ export function recordedOffset(dir: string): number | undefined {
 }
 
 /** Offsets that a fleet folder tries: 0, 100, … 900. */
-const OFFSETS = Array.from({ length: 10 }, (_, step) => step * 100);
+export const OFFSETS = Array.from({ length: 10 }, (_, step) => step * 100);
 
 /** The first offset at which no port of the fleet is in use on this machine, so that fleets run beside one another. Throws CONFIG_INVALID. */
 export async function freeOffset(root: string, clock: Clock): Promise<number> {
