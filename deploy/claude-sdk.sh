@@ -8,7 +8,9 @@ package=@anthropic-ai/claude-agent-sdk
 tested=$(node --print "require('./libs/core/installation/src/index.ts').TESTED_PACKAGES['$package']")
 manifest=.cache/claude-sdk/packages/node_modules/$package/package.json
 if [ -f "$manifest" ] && grep -q "\"version\": \"$tested\"" "$manifest"; then exit 0; fi
-mkdir -p .cache/claude-sdk/profiles
+mkdir -p .cache/claude-sdk
+# What makes it a fleet folder.
+cp deploy/members.yaml .cache/claude-sdk
 if ! FLEET_FOLDER=.cache/claude-sdk timeout 300 node libs/cli/src/main.ts add "$package" >&2; then
   echo "the Claude Agent SDK $tested could not be installed: the tests of executor: claude-code will be skipped" >&2
 fi
