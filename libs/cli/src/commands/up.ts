@@ -7,8 +7,9 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol/ports';
 import { command, type Invocation } from '../command-line/command.ts';
 import { quote, UsageError } from '../command-line/option-values.ts';
-import { columns } from '../command-line/output.ts';
+import { columns, printLines } from '../command-line/output.ts';
 import { ownCommand } from '../command-line/own-command.ts';
+import { untilStopped } from '../command-line/until-stopped.ts';
 import { downUsage, upUsage } from '../command-specs/processes.ts';
 import { consoleOf, newLink } from '../console/client.ts';
 import { linkOfContainer } from '../containers/console-link.ts';
@@ -60,6 +61,7 @@ const upCommand = command(upUsage, async (invocation) => {
 const downCommand = command(downUsage, async ({ values, env, stderr, show }) => {
   const containers = await fleetInContainers(values, env);
   if (containers) {
+    using _lock = lockFolder(containers.dir, 'fleet down');
     const code = await stopContainers({ folder: containers, env, stderr });
     if (code === 0) forgetContainers(containers);
     return code;
@@ -89,7 +91,14 @@ async function upContainers(folder: FleetFolder, invocation: UpIn): Promise<numb
   const withRestarts = values['no-restart'] !== true;
   // A document is all that stdout has.
   const start = { folder, env, stdout: print ? stderr : stdout, stderr, withRestarts };
-  if (!(await startContainers(start))) return 1;
+  const isUp = await untilStopped(
+    async (signal) => {
+      using _lock = lockFolder(folder.dir, 'fleet up');
+      return await startContainers({ ...start, signal });
+    },
+    () => printLines(stderr, ['fleet: stopped: the containers that run already run on']),
+  );
+  if (!isUp) return 1;
   noteChanges(folder.home, stderr);
   const rows = await containerStatus(folder, env);
   if (print) {

@@ -47,6 +47,12 @@ interface In {
   readonly env: NodeJS.ProcessEnv;
 }
 
+interface RestartIn extends In {
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+  readonly signal: AbortSignal;
+}
+
 /**
  * The services of the fleet that run and that `up` restarts (docs/operations.md#changes-of-a-running-fleet), in this order: their
  * image, settings or files of configuration have changed. Throws CONFIG_INVALID where Compose cannot read its file.
@@ -150,7 +156,7 @@ export const recreate = (graceMs: number, service: string): string[] => [
  * the console to its caller. False after a failure, which stderr names.
  */
 export async function restartContainers(
-  { folder, env, stdout, stderr }: In & { readonly stdout: Writable; readonly stderr: Writable },
+  { folder, env, stdout, stderr, signal }: RestartIn,
   changed: readonly ChangedContainer[],
 ): Promise<boolean> {
   let failed: string | undefined;
@@ -162,7 +168,7 @@ export async function restartContainers(
     try {
       const graceMs = graceOf(folder, service, own);
       stdout.write(`${service} is restarted: ${change}\n`);
-      const { code } = await compose(folder, recreate(graceMs, service), { output: 'inherit', env });
+      const { code } = await compose(folder, recreate(graceMs, service), { output: 'inherit', env, signal });
       if (code !== 0) failed = service;
     } catch (error) {
       if (!(error instanceof FleetError)) throw error;

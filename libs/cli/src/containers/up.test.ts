@@ -16,7 +16,7 @@ case "$*" in
   *'config --services') echo nats; echo console; echo neo ;;
   *'--wait console') [ ! -f "$at/no-console" ] || { echo a step >&2; echo port 9224 is taken >&2; exit 1; } ;;
   *'--wait grafana') [ ! -f "$at/no-grafana" ] || { echo no image >&2; exit 1; } ;;
-  *'--wait nats neo') [ ! -f "$at/broken" ] || exit 1 ;;
+  *'--wait nats neo') [ ! -f "$at/slow" ] || { kill -INT $PPID; exec sleep 60; }; [ ! -f "$at/broken" ] || exit 1 ;;
   *' logs '*) echo the reason ;;
   *' down') echo "[$COMPOSE_PROFILES]" >>"$at/calls" ;;
 esac`;
@@ -36,7 +36,8 @@ function fixture(t: TestContext) {
   );
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const text = (stream: PassThrough): string => String(stream.read() ?? '');
-  const options = { folder: folderAt(root), env: docker.env, stdout, stderr, withRestarts: true };
+  const { signal } = new AbortController();
+  const options = { folder: folderAt(root), env: docker.env, stdout, stderr, withRestarts: true, signal };
   const calls = (): string[] =>
     docker.calls().map((line) => line.replace(`[--project-directory][${root}]`, ''));
   return {
@@ -95,6 +96,18 @@ test('up that fails names the services that are not healthy, with the end of the
     'neo is running, unhealthy, exit code 0; the end of its log:\nthe reason\ntrader was not started\n' +
       'the fleet is not up, for the reason above; the other containers keep running: make down stops them\n',
   );
+});
+
+test('up that is stopped ends Docker, and reports no service as failed', async (t) => {
+  const { options, put, calls } = fixture(t);
+  put('slow');
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort(new Error('stopped'));
+  process.once('SIGINT', interrupt);
+  t.after(() => process.off('SIGINT', interrupt));
+  await assert.rejects(startContainers({ ...options, signal: stop.signal }), /stopped/);
+  assert.ok(!calls().some((call) => call.includes('[logs]')));
+  assert.equal(options.stderr.read(), null);
 });
 
 test('up makes the mounted files readable, whatever the umask, and leaves state alone', async (t) => {

@@ -30,6 +30,8 @@ export interface ContainersIn {
 export interface StartContainers extends ContainersIn {
   /** False: running services that have changed run on. */
   readonly withRestarts: boolean;
+  /** Ends the start, which throws its reason: what runs then runs on. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -43,6 +45,7 @@ export async function startContainers({
   stdout,
   stderr,
   withRestarts,
+  signal,
 }: StartContainers): Promise<boolean> {
   await requireEngine(given);
   await refuseSecondFleet(folder, given, 'docker');
@@ -55,11 +58,11 @@ export async function startContainers({
   const env = { ...checked, COMPOSE_PROFILES: '', ...ofCheckout };
   rememberContainers(folder);
   makeReadable(folder);
-  await reloadNats(folder, env);
+  await reloadNats(folder, env, signal);
   const changed = await changedContainers({ folder, env });
   if (!withRestarts)
     for (const { service, change } of changed) stdout.write(`${service} runs on, although ${change}\n`);
-  else if (!(await restartContainers({ folder, env, stdout, stderr }, changed))) {
+  else if (!(await restartContainers({ folder, env, stdout, stderr, signal }, changed))) {
     await reportFailure({ folder, env, stderr });
     return false;
   }
@@ -67,7 +70,7 @@ export async function startContainers({
   const services = await compose(folder, ['config', '--services'], { output: 'text', env });
   const names = services.stdout.split('\n').filter((name) => name !== '' && name !== CONSOLE);
   const start = ['up', '--build', '--detach', '--wait', ...left, ...names];
-  if ((await compose(folder, start, { output: 'inherit', env })).code !== 0) {
+  if ((await compose(folder, start, { output: 'inherit', env, signal })).code !== 0) {
     await reportFailure({ folder, env, stderr });
     return false;
   }
@@ -80,6 +83,7 @@ export async function startContainers({
     const { code, stderr: why } = await compose(folder, args, {
       output: 'text',
       env: one,
+      signal,
       timeoutMs: START_MS,
     });
     if (code !== 0) stdout.write(`the fleet runs without ${name}: ${lastLine(why)}${more}\n`);
@@ -118,11 +122,11 @@ function readable(path: string): void {
 }
 
 /** A NATS server that keeps running does not know the users of services that were added since. */
-async function reloadNats(folder: FleetFolder, env: NodeJS.ProcessEnv): Promise<void> {
+async function reloadNats(folder: FleetFolder, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
   if (!runningService(await listContainers(folder, env), 'nats')) return;
   const init = ['run', '--build', '--rm', '--no-deps', '-T', 'keys'];
   for (const args of [init, ['kill', '--signal', 'HUP', 'nats']]) {
-    const { code } = await compose(folder, args, { output: 'inherit', env });
+    const { code } = await compose(folder, args, { output: 'inherit', env, signal });
     if (code !== 0) throw new FleetError('CONFIG_INVALID', `docker compose ${args.join(' ')} failed`);
   }
 }
