@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -31,4 +32,17 @@ test('a call without docker, and one that takes too long, say so', async (t) => 
   );
   const signal = AbortSignal.abort(new Error('stopped'));
   await assert.rejects(docker(['ps'], { output: 'text', env, signal }), /stopped/);
+});
+
+test('docker that SIGTERM does not end is killed', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { env } = fakeDocker(t, `trap 'echo ended' TERM; echo begun; while :; do sleep 1; done`);
+  const [output, stop] = [new PassThrough(), new AbortController()];
+  const call = docker(['ps'], { output, env, signal: stop.signal });
+  const isStopped = assert.rejects(call, /stopped/);
+  await once(output, 'data');
+  stop.abort(new Error('stopped'));
+  await once(output, 'data');
+  t.mock.timers.tick(10_000);
+  await isStopped;
 });

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { type Readable, Writable } from 'node:stream';
 import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
-import { askHost, type DockerOptions, type DockerResult, hostRequests } from './host-requests.ts';
+import { askHost, type DockerOptions, type DockerResult, hostRequests, KILL_MS } from './host-requests.ts';
 
 export type { DockerOptions, DockerResult };
 
@@ -15,7 +15,7 @@ const KILLED = 137;
 
 /**
  * Calls `docker` with these arguments: the only place that does. Keeps at most 64 MiB of each output. Throws REQUEST_TIMEOUT
- * after `timeoutMs`, and what `signal` is aborted with.
+ * after `timeoutMs`, and what `signal` is aborted with; then SIGTERM ends docker, or SIGKILL 10 s later.
  */
 export const docker = (args: readonly string[], options: DockerOptions): Promise<DockerResult> =>
   onHost(['docker', ...args], options);
@@ -51,7 +51,16 @@ async function run(
       inherits ? 'inherit' : 'pipe',
     ],
   });
-  const end = (): void => void child.kill('SIGTERM');
+  let killing: NodeJS.Timeout | undefined;
+  const end = (): void => {
+    child.kill('SIGTERM');
+    killing ??= setTimeout(() => {
+      child.kill('SIGKILL');
+      // A program that it started may hold them open.
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    }, KILL_MS);
+  };
   signal?.addEventListener('abort', end, { once: true });
   // The terminal sends Ctrl-C to docker too, which then says how it ended.
   const wait = (): void => undefined;
@@ -69,6 +78,7 @@ async function run(
     if (output instanceof Writable) output.end();
     return { code: NOT_FOUND, stdout: '', stderr: `${program} is not installed` };
   } finally {
+    clearTimeout(killing);
     if (file !== undefined) closeSync(file);
     signal?.removeEventListener('abort', end);
     process.off('SIGINT', wait).off('SIGTERM', end);

@@ -43,13 +43,15 @@ export interface DockerResult {
 export const hostRequests = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
   env.FLEET_DOCKER_REQUESTS || undefined;
 
+/** A program that SIGTERM has not ended within this time is killed. */
+export const KILL_MS = 10_000;
 const POLL_MS = 50;
 /** The shell says ten times a second that it lives. */
 const SILENT_MS = 30_000;
 const MAX_OUTPUT = 64 * 1024 * 1024;
 
 /**
- * Has the host run a program, which `signal` ends. `env` may add to the environment of the host, and an output that is `inherit`
+ * Has the host run a program, which `signal` ends as in `docker`. `env` may add to the environment of the host, and an output that is `inherit`
  * is copied as it comes. Throws STORE_UNAVAILABLE where the host does not answer.
  */
 export async function askHost(
@@ -74,6 +76,8 @@ export async function askHost(
   if (inherits) process.on('SIGINT', end).on('SIGTERM', end);
   try {
     let isTold = false;
+    let isKilled = false;
+    let abortedAt: number | undefined;
     let answeredAt = clock.monotonic();
     for (let ended = false; !ended; ) {
       ended = existsSync(`${name}.code`);
@@ -85,6 +89,9 @@ export async function askHost(
           `nobody answers in ${folder}: the shell of ./fleet has ended`,
         );
       if (!isTold && (signalled || signal?.aborted)) isTold = kill(folder, name, signalled ?? 'SIGTERM');
+      if (signal?.aborted) abortedAt ??= clock.monotonic();
+      if (!isKilled && abortedAt !== undefined && clock.monotonic() - abortedAt > KILL_MS)
+        isKilled = kill(folder, name, 'SIGKILL');
       if (!ended) await clock.sleep(POLL_MS);
     }
     const code = Number(readFileSync(`${name}.code`, 'utf8'));
