@@ -1,12 +1,13 @@
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /**
- * Runs work that cleans up after itself when its signal aborts, as at Ctrl-C. Then `onStopped` is called, and the process ends by the
- * signal that it got, as a shell expects it.
+ * Runs work that cleans up after itself when its signal aborts, as at Ctrl-C or another of `signals`. Then `onStopped` is called, and
+ * the process ends by the signal that it got, as a shell expects it.
  */
 export async function untilStopped<T>(
   work: (signal: AbortSignal) => Promise<T>,
   onStopped: () => void,
+  signals = SIGNALS,
 ): Promise<T> {
   const stop = new AbortController();
   let by: NodeJS.Signals | undefined;
@@ -14,16 +15,16 @@ export async function untilStopped<T>(
     by = signal;
     stop.abort(new Error(`stopped by ${signal}`));
   };
-  for (const signal of SIGNALS) process.on(signal, onSignal);
+  for (const signal of signals) process.on(signal, onSignal);
   try {
     return await work(stop.signal);
   } catch (error) {
     if (by === undefined) throw error;
-    for (const signal of SIGNALS) process.off(signal, onSignal);
+    for (const signal of signals) process.off(signal, onSignal);
     onStopped();
     process.kill(process.pid, by);
     throw error;
   } finally {
-    for (const signal of SIGNALS) process.off(signal, onSignal);
+    for (const signal of signals) process.off(signal, onSignal);
   }
 }

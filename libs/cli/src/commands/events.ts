@@ -6,8 +6,10 @@ import { createLogger } from '@hermes-fleet/service';
 import { command, type Values } from '../command-line/command.ts';
 import { UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
+import { untilStopped } from '../command-line/until-stopped.ts';
 import { eventsUsage } from '../command-specs/fleet.ts';
 import { compose, docker } from '../containers/docker.ts';
+import { atEndOnHost, hostRequests } from '../containers/host-requests.ts';
 import { wordsOf } from '../containers/inside.ts';
 import { requireService } from '../containers/list-containers.ts';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
@@ -78,9 +80,23 @@ async function eventsInContainers(
 ): Promise<number> {
   const name = `fleet-events-${randomUUID()}`;
   const args = ['run', '--rm', '--no-deps', '-T', '--name', name, 'events', ...words];
-  const { code } = await compose(folder, args, { output: 'inherit', env });
-  // Compose leaves the container of a command that was interrupted.
-  if (code !== 0) await docker(['rm', '--force', name], { output: 'text', env });
+  const remove = ['rm', '--force', name];
+  const requests = hostRequests(env);
+  const code = await untilStopped(
+    async (signal) => {
+      using _end = requests === undefined ? undefined : atEndOnHost(requests, '/', ['docker', ...remove]);
+      let ended: number | undefined;
+      try {
+        ended = (await compose(folder, args, { output: 'inherit', env, signal })).code;
+        return ended;
+      } finally {
+        // Compose leaves the container of a command that was interrupted.
+        if (ended !== 0) await docker(remove, { output: 'text', env });
+      }
+    },
+    () => undefined,
+    ['SIGTERM', 'SIGHUP'],
+  );
   return follow && code === INTERRUPTED ? 0 : code;
 }
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
+import { program } from '@hermes-fleet/installation';
 import { fakeDocker } from '../../testing/fake-docker.ts';
 import { fleet, serveAnswers } from '../../testing/profile-stub.ts';
 
@@ -21,6 +24,7 @@ ${rows.join('\n')}
 END
   ;;
   *' config --format json') echo '{"name":"p","services":{},"volumes":{"keys-operator":{"name":"p_keys-operator"},"state-trader":{"name":"p_state-trader"},"state-neo":{"name":"p_state-neo"}}}' ;;
+  *' events --follow') kill -$SIGNAL $PPID; exec sleep 60 ;;
   *'keys token') echo ${token} ;;
   *' logs '*) echo '{"task_id":"t-1","root_id":"t-1","time":"1","msg":"begun"}' ;;
   *'console --as-is --json'*) echo '{"url":"http://a-link","expires_at":"soon"}' ;;
@@ -35,7 +39,7 @@ esac`,
     (calls().at(-1) ?? '')
       .replace(/\[--project-directory\]\[[^\]]*\]/, '')
       .replace(/fleet-events-[-\da-f]+/, 'fleet-events-ID');
-  return { run, last, calls };
+  return { run, last, calls, env };
 }
 
 test('a fleet in containers is asked at its published addresses, with the token of its volume', async (t) => {
@@ -85,6 +89,18 @@ test('commands that need the keys or the network of a container run there, with 
     assert.equal((await run(line)).code, 0, line);
     assert.equal(last(), `[compose]${call}`, line);
   }
+});
+
+test('events ends by a signal that it gets, and removes its container', async (t) => {
+  const { calls, env } = inContainers(t);
+  const args = [program('fleet'), 'events', '--follow'];
+  const child = spawn(process.execPath, args, {
+    stdio: 'ignore',
+    env: { ...env, FLEET_MODE: 'docker', FLEET_KEYS_DIR: undefined, SIGNAL: 'HUP' },
+  });
+  assert.deepEqual(await once(child, 'exit'), [null, 'SIGHUP']);
+  const [run = '', removed] = calls().slice(-2);
+  assert.equal(removed, `[rm][--force][${/fleet-events-[-\da-f]+/.exec(run)?.[0]}]`);
 });
 
 test('token, console, ps and the logs of a task of a fleet in containers print what they do for processes', async (t) => {
