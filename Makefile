@@ -11,7 +11,7 @@ node_modules/.package-lock.json: package-lock.json
 	npm ci --no-audit --no-fund
 	@touch $@
 
-# ./fleet installs no packages for development.
+# ./fleet installs packages for development only where they are installed already.
 install: node_modules/.package-lock.json
 	@[ -e node_modules/.bin/tsc ] || npm ci --no-audit --no-fund
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   copyFileSync,
   existsSync,
@@ -40,17 +41,18 @@ function checkout(t: TestContext, programs: Readonly<Record<string, string>>) {
   put('else where/file', '');
   put('deploy/docker/without-node.sh', RECORD);
   for (const [name, text] of Object.entries(programs)) put(`bin/${name}`, text);
-  for (const tool of ['sh', 'dirname', 'readlink', 'find', 'mkdir']) {
+  for (const tool of ['sh', 'dirname', 'readlink', 'find', 'mkdir', 'rm', 'sleep']) {
     const { stdout } = spawnSync('which', [tool], { encoding: 'utf8' });
     symlinkSync(stdout.trim(), join(dir, 'bin', tool));
   }
   const calls = join(dir, 'calls');
-  const run = (words: readonly string[], env: NodeJS.ProcessEnv = {}, program = join(dir, 'fleet')) => {
+  const env = { PATH: join(dir, 'bin'), CALLS: calls };
+  const run = (words: readonly string[], more: NodeJS.ProcessEnv = {}, program = join(dir, 'fleet')) => {
     rmSync(calls, { force: true });
     const { status, stderr } = spawnSync(program, words, {
       cwd: join(dir, 'else where'),
       encoding: 'utf8',
-      env: { PATH: join(dir, 'bin'), CALLS: calls, ...env },
+      env: { ...env, ...more },
       timeout: 30_000,
     });
     const called = existsSync(calls) ? readFileSync(calls, 'utf8').trim().split('\n') : [];
@@ -65,6 +67,7 @@ function checkout(t: TestContext, programs: Readonly<Record<string, string>>) {
   return {
     dir,
     put,
+    env,
     run,
     install,
     program: (words: string) => `[node][${main}]${words} in ${dir}/else where for ${dir}`,
@@ -95,6 +98,36 @@ test('./fleet installs the packages that the program needs, and nothing where th
   const old = run(['ps'], { OLD: '1' });
   assert.deepEqual([old.status, old.called], [1, [npm]]);
   assert.equal(old.stderr, 'fleet: Node.js 24.15 or newer is needed: install it, then try again\n');
+});
+
+test('of two first calls of ./fleet, one installs and the other waits; an installation that was killed is named', async (t) => {
+  const { dir, env, run } = checkout(t, { npm: NPM.replace('mkdir', 'sleep 1 && mkdir'), node: NODE });
+  const first = [1, 2].map(() => spawn(join(dir, 'fleet'), ['ps'], { env, stdio: 'ignore' }));
+  assert.deepEqual(await Promise.all(first.map((child) => once(child, 'exit'))), [
+    [0, null],
+    [0, null],
+  ]);
+  const called = readFileSync(env.CALLS, 'utf8').trim().split('\n');
+  assert.deepEqual(called.map((line) => line.slice(0, 5)).toSorted(), ['[node', '[node', '[npm]']);
+  const lock = join(dir, '.cache/npm-ci.lock');
+  assert.ok(!existsSync(lock));
+  rmSync(join(dir, 'node_modules'), { recursive: true });
+  mkdirSync(lock);
+  writeFileSync(join(lock, 'pid'), `${spawnSync('true').pid}\n`);
+  const { status, stderr, called: none } = run(['ps']);
+  assert.deepEqual([status, none], [1, []]);
+  assert.match(stderr, /npm-ci\.lock is of an installation that was killed or does not end: remove it/);
+});
+
+test('after a change of the lockfile, ./fleet installs the packages for development only for up', (t) => {
+  const { dir, put, run, install, program } = checkout(t, { npm: NPM, node: NODE });
+  put('node_modules/.bin/tsc', '');
+  install(-100);
+  const note =
+    'fleet: note: package-lock.json has changed since its packages were installed: make install installs them\n';
+  assert.deepEqual(run(['ps']), { status: 0, stderr: note, called: [program('[ps]')] });
+  const npm = `[npm][ci][--no-audit][--no-fund][--loglevel=error] in ${dir} for ${dir}`;
+  assert.deepEqual(run(['up']).called, [npm, program('[up]')]);
 });
 
 test('./fleet runs the program in the image on a host with Docker and without npm and packages', (t) => {
