@@ -5,11 +5,14 @@
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd -P)
 
-# A variable of Compose, by the files that have it.
-setting() { cat "$root/.env" "$FLEET_FOLDER/.env.local" 2>/dev/null | sed -n "s/^[export ]*$1 *= *[\"']*\([^\"' ]*\).*/\1/p" | tail -n 1; }
-export FLEET_IMAGE="${FLEET_IMAGE:-$(setting FLEET_IMAGE)}"
-project=${COMPOSE_PROJECT_NAME:-$(setting COMPOSE_PROJECT_NAME)}
-compose() { (cd "$FLEET_FOLDER" && docker compose ${project:+--project-name "$project"} "$@" </dev/null); }
+# Compose in a folder, with the settings of the checkout and of the fleet.
+compose() {
+  (cd "$1" && shift && for file in "$FLEET_FOLDER/.env.local" "$root/.env"; do
+    [ ! -e "$file" ] || set -- --env-file "$file" "$@"
+  done && docker compose "$@" </dev/null)
+}
+FLEET_IMAGE=$(compose "$root" config --images keys)
+export FLEET_IMAGE
 
 # Runs a program for the command. The file has folder, variables, name and arguments, one a line, as printf %b reads them.
 answer() {
@@ -49,9 +52,12 @@ serve() {
 
 if ! docker image inspect "$FLEET_IMAGE" >/dev/null 2>&1; then
   echo "there is no Node.js here: building the image in which the command runs, once" >&2
-  compose build keys >&2
+  compose "$root" build keys >&2
+elif [ "${1:-}" = up ]; then
+  # The program that starts the fleet is the checkout's.
+  compose "$root" build --quiet keys >&2
 fi
-switch=$(compose ps --status running --quiet switch 2>/dev/null) || switch=
+switch=$(compose "$FLEET_FOLDER" ps --status running --quiet switch 2>/dev/null) || switch=
 requests=$(cd "$(mktemp -d)" && pwd -P)
 git config --type=path --get core.excludesFile >"$requests/ignore" 2>/dev/null ||
   echo "${XDG_CONFIG_HOME:-${HOME:-}/.config}/git/ignore" >"$requests/ignore"
@@ -70,7 +76,9 @@ while [ "$top" != / ] && [ ! -e "$top/.git" ]; do top=$(dirname "$top"); done
 [ "$top" != / ] || top=$here
 # A working tree of git may have its repository elsewhere.
 repository=$(sed -n 's|^gitdir: \(/.*/\.git\)/.*|\1|p' "$top/.git" 2>/dev/null) || repository=
-set -- "$FLEET_IMAGE" "$@"
+set -- --entrypoint fleet "$FLEET_IMAGE" "$@"
+# Root reads the files of others, as on the host.
+[ "$(id -u)" != 0 ] || set -- --cap-add DAC_OVERRIDE "$@"
 mounted=:
 for folder in "$root" "$FLEET_FOLDER" "$top" "$repository"; do
   # Not over the image's own folders.
@@ -81,8 +89,8 @@ for folder in "$root" "$FLEET_FOLDER" "$top" "$repository"; do
 done
 # shellcheck disable=SC2046 # names of variables have no spaces
 exec docker run --rm --init "$terminal" --cidfile "$requests/id" --read-only --tmpfs /run:mode=1777 \
-  --cap-drop ALL --cap-add DAC_OVERRIDE --security-opt no-new-privileges --network "${switch:+container:}${switch:-bridge}" \
+  --cap-drop ALL --security-opt no-new-privileges --network "${switch:+container:}${switch:-bridge}" \
   --user "$(id -u):$(id -g)" --workdir "$here" --volume "$requests:$requests" \
   $(env | grep -Ev '^((PATH|HOME|TMPDIR)=|NODE_|LD_)' | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/-e \1/p') \
   -e HOME=/run -e TMPDIR=/run -e FLEET_DOCKER_REQUESTS="$requests" -e FLEET_MOUNTED="$mounted" \
-  -e GIT_CONFIG_COUNT=1 -e GIT_CONFIG_KEY_0=core.excludesFile -e GIT_CONFIG_VALUE_0="$requests/ignore" --entrypoint fleet "$@"
+  -e GIT_CONFIG_COUNT=1 -e GIT_CONFIG_KEY_0=core.excludesFile -e GIT_CONFIG_VALUE_0="$requests/ignore" "$@"

@@ -15,7 +15,12 @@ const DOCKER = `#!/bin/sh
 printf '[%s]' "$@" | tr '\\n' '~' >>"$CALLS"; echo >>"$CALLS"
 case "$1 $2" in
   'image inspect') [ -z "\${NO_IMAGE:-}" ] || exit 1 ;;
-  'compose ps') [ -z "\${RUNS:-}" ] || echo 0123456789ab ;;
+  'compose --env-file')
+    case "$*" in
+      *'config --images keys') echo hermes-fleet:local ;;
+      *'ps --status running --quiet switch') [ -z "\${RUNS:-}" ] || echo 0123456789ab ;;
+    esac
+    ;;
   'run --rm')
     while [ "$1" != "$FLEET_IMAGE" ]; do
       case $1 in
@@ -31,7 +36,7 @@ case "$1 $2" in
   'for ever') echo begun; exec sleep 600 ;;
 esac
 `;
-const TOOLS = ['sh', 'cat', 'dirname', 'readlink', 'find', 'mktemp', 'id', 'rm', 'mv', 'env', 'sed', 'tail'];
+const TOOLS = ['sh', 'cat', 'dirname', 'readlink', 'find', 'mktemp', 'id', 'rm', 'mv', 'env', 'sed'];
 const MORE_TOOLS = ['grep', 'sleep', 'xargs', 'kill', 'tr', 'pwd'];
 
 /** A checkout on a host without Node.js and npm; the image has the program. */
@@ -93,11 +98,23 @@ test('without Node.js, the program runs in the image as its caller, with the che
     '[--network][container:0123456789ab]',
     '[-e][FLEET_TOKEN]',
     '[-i]',
-    '[--entrypoint][fleet]',
-    '[hermes-fleet:local][send][two words]',
+    '[--entrypoint][fleet][hermes-fleet:local][send][two words]',
   ])
     assert.ok(called.includes(part), `${part} in ${called}`);
   assert.doesNotMatch(called, /secret|\[-e\]\[(PATH|HOME)\]/);
+});
+
+test('without Node.js, up builds the image first, and other commands where there is none, with the settings of the fleet', async (t) => {
+  const { dir, run, calls } = hostWithoutNode(t, '');
+  writeFileSync(join(dir, '.env.local'), '');
+  await run(['ps']);
+  assert.doesNotMatch(calls(), /\[build\]/);
+  const files = `[--env-file][${dir}/.env][--env-file][${dir}/.env.local]`;
+  await run(['up']);
+  assert.ok(calls().includes(`[compose]${files}[build][--quiet][keys]\n`), calls());
+  const { stderr } = await run(['ps'], { NO_IMAGE: '1' });
+  assert.match(stderr, /^there is no Node.js here: building the image in which the command runs, once$/m);
+  assert.ok(calls().includes(`[compose]${files}[build][keys]\n`), calls());
 });
 
 test('without Node.js, the program has the host run docker, with words, variables and input of any kind', async (t) => {
