@@ -29,7 +29,7 @@ test('the mode is that of FLEET_MODE, else of what runs, else of the machine', a
   assert.equal(await modeOf(folder, { ...NO_ENGINE, FLEET_MODE: 'docker' }), 'docker');
   await assert.rejects(
     modeOf(folder, { FLEET_MODE: 'swarm' }),
-    /^UsageError: FLEET_MODE must be docker or process, not "swarm"$/,
+    /^FleetError: FLEET_MODE must be docker or process, not "swarm"$/,
   );
 });
 

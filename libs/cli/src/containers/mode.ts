@@ -24,8 +24,8 @@ export type Mode = 'docker' | 'process';
 const markerOf = ({ dir }: FleetFolder): string => join(dir, 'mode');
 
 /**
- * The mode of a fleet: FLEET_MODE, else that of what runs, else containers where a Docker engine answers. Throws UsageError for
- * another FLEET_MODE, and for processes on a host without Node.js.
+ * The mode of a fleet: FLEET_MODE, else that of what runs, else containers where a Docker engine answers. Throws CONFIG_INVALID
+ * for another FLEET_MODE, and UsageError for processes on a host without Node.js.
  */
 export async function modeOf(folder: FleetFolder, env: NodeJS.ProcessEnv): Promise<Mode> {
   const mode = forcedMode(env) ?? keptMode(folder) ?? ((await hasEngine(env)) ? 'docker' : 'process');
@@ -34,10 +34,10 @@ export async function modeOf(folder: FleetFolder, env: NodeJS.ProcessEnv): Promi
   return mode;
 }
 
-/** The mode that FLEET_MODE names; undefined without one. Throws UsageError. */
+/** The mode that FLEET_MODE names; undefined without one. Throws CONFIG_INVALID. */
 export function forcedMode({ FLEET_MODE: forced = '' }: NodeJS.ProcessEnv): Mode | undefined {
   if (forced === '' || forced === 'docker' || forced === 'process') return forced || undefined;
-  throw new UsageError(`FLEET_MODE must be docker or process, not "${forced}"`);
+  throw new FleetError('CONFIG_INVALID', `FLEET_MODE must be docker or process, not "${forced}"`);
 }
 
 /** The mode of the fleet that is up: pid files are of processes, the marker is of containers. Undefined for one that is down. */
