@@ -1,6 +1,11 @@
 import { spawnSync } from 'node:child_process';
 
-const CODE = ['libs', 'services', 'package.json', 'package-lock.json', 'deploy/docker'];
+/** As in .dockerignore: the files of which the image is built. */
+const CODE = [
+  ...['libs', 'services', 'deploy/docker', 'deploy/package', 'deploy/prometheus/rules'],
+  ...['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json', 'CHANGELOG.md', 'LICENSE'],
+  ...['deploy/first-flight.json', 'deploy/port-owner.sh', '.dockerignore'],
+];
 const GIT_MS = 10_000;
 
 /**
