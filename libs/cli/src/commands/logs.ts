@@ -11,11 +11,11 @@ import { compose } from '../containers/docker.ts';
 import { lastLine } from '../containers/inside.ts';
 import type { FleetFolder } from '../folder/fleet-folder.ts';
 import type { FleetPlan } from '../local/plan.ts';
+import { SUPERVISOR } from '../local/plan.ts';
 import { planPrometheus } from '../local/prometheus.ts';
 import { keptLines, type LogLines, linesOfFiles } from '../logs/log-lines.ts';
 import { describeLine, linesOfTask } from '../logs/task-logs.ts';
 import { fleetInContainers, plannedFleet } from '../running/running-fleet.ts';
-import { SUPERVISOR } from '../supervise/orders.ts';
 import { logOf } from '../supervise/start-supervisor.ts';
 
 const READ_MS = 10 * 60_000;

@@ -1,5 +1,6 @@
 import { systemCode } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { formerMembers } from './former-members.ts';
 import { GRACE_MS } from './grace.ts';
 import { forgetProcess, isAlive, type RunningProcess, runningProcess } from './pid-file.ts';
 import type { FleetPlan } from './plan.ts';
@@ -13,7 +14,7 @@ const KILL_MS = 5_000;
 const INTERVAL_MS = 50;
 
 /**
- * Stops the fleet: the profiles in parallel, then the trader, which they may still call, then the console, which reads
+ * Stops the fleet: the profiles and former members in parallel, then the trader, which they may still call, then the console, which reads
  * the last events, then NATS, which receives them. Each process gets SIGTERM and `graceMs`; after that its process group gets SIGKILL. Touches only
  * processes that `up` started.
  */
@@ -27,13 +28,28 @@ export async function fleetDown({
   readonly graceMs?: number;
 }): Promise<readonly Stopped[]> {
   const stop = (name: string): Promise<Stopped> => stopProcess(plan.runDir, name, graceMs, clock);
-  const profiles = await Promise.all([...plan.profiles].reverse().map(({ name }) => stop(name)));
+  const [former, profiles] = await Promise.all([
+    stopFormerMembers(plan, clock, graceMs),
+    Promise.all([...plan.profiles].reverse().map(({ name }) => stop(name))),
+  ]);
   return [
+    ...former,
     ...profiles,
     ...(plan.trader ? [await stop(plan.trader.name)] : []),
     await stop(plan.console.name),
     await stop(plan.nats.name),
   ];
+}
+
+/** Stops those that run, and forgets the others. */
+export async function stopFormerMembers(
+  plan: FleetPlan,
+  clock: Clock,
+  graceMs = GRACE_MS,
+): Promise<readonly Stopped[]> {
+  const names = formerMembers(plan);
+  const stopped = await Promise.all(names.map((name) => stopProcess(plan.runDir, name, graceMs, clock)));
+  return stopped.filter(({ state }) => state !== 'was not running');
 }
 
 /** Stops one process that `up` started: SIGTERM, and after `graceMs` SIGKILL to its process group. */

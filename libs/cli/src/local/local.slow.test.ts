@@ -22,10 +22,11 @@ import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { smallFleet } from '../../testing/small-fleet.ts';
 import { keyPaths } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
+import { supervisedStatus } from '../supervise/status.ts';
 import { fleetDown } from './down.ts';
 import { reloadNats } from './nats-server.ts';
 import { isAlive, processIdentity, recordProcess, runningProcess } from './pid-file.ts';
-import { planFleet } from './plan.ts';
+import { type FleetPlan, planFleet } from './plan.ts';
 import { fleetStatus, probe } from './ready.ts';
 import { fleetUp } from './up.ts';
 
@@ -142,6 +143,35 @@ test('up starts what is down and leaves running processes alone; down stops ever
   );
   for (const pid of pids) assert.equal(processIdentity(pid), undefined);
   assert.ok((await fleetStatus(plan)).every(({ state }) => state === 'down'));
+});
+
+test('a service that is no member any more is shown, and stopped by up and by down', { skip }, async (t) => {
+  const { plan, up } = smallFleet(t);
+  await up();
+  const isMember = ({ name }: { readonly name: string }) => name !== 'trinity';
+  const fewer: FleetPlan = {
+    ...plan,
+    profiles: plan.profiles.filter(isMember),
+    members: plan.members.filter(isMember),
+    processes: plan.processes.filter(isMember),
+  };
+  const shown = (await supervisedStatus(fewer)).find(({ name }) => name === 'trinity');
+  const pid = runningProcess(plan.runDir, 'trinity')?.pid ?? assert.fail('trinity does not run');
+  assert.deepEqual(
+    [shown?.pid, shown?.detail],
+    [pid, 'is not in the list of members any more: up or down stops it'],
+  );
+  const outcomes = await up({}, { plan: fewer });
+  assert.deepEqual(
+    outcomes.find(({ name }) => name === 'trinity'),
+    { name: 'trinity', url: '', state: 'stopped', reason: 'is not in the list of members any more' },
+  );
+  assert.equal(processIdentity(pid), undefined);
+  await up();
+  const again = runningProcess(plan.runDir, 'trinity')?.pid ?? assert.fail('trinity does not run');
+  const stopped = await fleetDown({ plan: fewer, clock });
+  assert.deepEqual(stopped[0], { name: 'trinity', state: 'stopped' });
+  assert.equal(processIdentity(again), undefined);
 });
 
 test('up lets an added service log in at a NATS server that is already running', {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseJson, systemCode } from '@hermes-fleet/protocol';
 import { z } from 'zod';
@@ -39,6 +39,19 @@ export function recordProcess(
   writeFileSync(temporary, `${JSON.stringify(running)}\n`, { mode: 0o600 });
   renameSync(temporary, fileOf(runDir, name));
   return running;
+}
+
+/** The names of all processes with a pid file, whether they run or not. */
+export function recordedNames(runDir: string): readonly string[] {
+  try {
+    return readdirSync(runDir)
+      .filter((file) => file.endsWith('.json'))
+      .map((file) => file.slice(0, -'.json'.length))
+      .sort();
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /** The process of this name; undefined when it has ended, even if another process has its pid by now. */

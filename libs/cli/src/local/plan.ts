@@ -14,6 +14,10 @@ export interface PlanOptions {
   readonly portOffset?: number;
 }
 
+/** The names of the processes that serve a fleet of processes, and are none of its services. */
+export const PROMETHEUS = 'prometheus';
+export const SUPERVISOR = 'supervisor';
+
 /** One process of the fleet. */
 export interface PlannedProcess {
   readonly name: string;

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { FleetError, isJsonObject, parseJson } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { OTHER_PORTS } from '../folder/members.ts';
-import { runningProcess } from './pid-file.ts';
+import { recordedNames, runningProcess } from './pid-file.ts';
 import { type FleetPlan, planFleet } from './plan.ts';
 import { isTaken } from './ready.ts';
 
 /** Records the port offset, so that later commands for the same folder use it. Throws CONFIG_INVALID if the fleet runs on other ports. */
 export function recordOffset(plan: FleetPlan): void {
-  const isRunning = plan.processes.some(({ name }) => runningProcess(plan.runDir, name) !== undefined);
+  const isRunning = recordedNames(plan.runDir).some((name) => runningProcess(plan.runDir, name));
   const recorded = recordedOffset(plan.dir);
   if (isRunning && recorded !== undefined && recorded !== plan.portOffset) {
     throw new FleetError(

@@ -6,12 +6,11 @@ import { OTHER_PORTS } from '../folder/members.ts';
 import { type Stopped, stopProcess } from './down.ts';
 import { findProgram } from './nats-server.ts';
 import { hasDied, runningProcess } from './pid-file.ts';
-import type { FleetPlan, PlannedProcess } from './plan.ts';
+import { type FleetPlan, type PlannedProcess, PROMETHEUS } from './plan.ts';
 import { type ProcessStatus, statusOf } from './ready.ts';
 import { ensureRunning, type Outcome } from './start.ts';
 import { type ProcessCommand, startProcess } from './start-process.ts';
 
-const NAME = 'prometheus';
 const GRACE_MS = 10_000;
 /** As in containers (docs/operations.md#folders-and-volumes). */
 const RETENTION = { days: 15, size: '1GB' };
@@ -20,10 +19,10 @@ const RETENTION = { days: 15, size: '1GB' };
 export function planPrometheus(plan: FleetPlan) {
   const port = OTHER_PORTS.prometheus + plan.portOffset;
   const url = `http://127.0.0.1:${port}`;
-  const dir = join(plan.dir, NAME);
-  const logFile = join(plan.dir, 'logs', `${NAME}.log`);
+  const dir = join(plan.dir, PROMETHEUS);
+  const logFile = join(plan.dir, 'logs', `${PROMETHEUS}.log`);
   return {
-    name: NAME,
+    name: PROMETHEUS,
     port,
     url,
     readyUrl: `${url}/-/ready`,
@@ -35,7 +34,7 @@ export function planPrometheus(plan: FleetPlan) {
 
 /** PROMETHEUS_BIN, else `prometheus` on the PATH. Undefined without one, or if PROMETHEUS_BIN is empty. */
 const findPrometheus = (env: NodeJS.ProcessEnv): string | undefined =>
-  env.PROMETHEUS_BIN === undefined ? findProgram(NAME, env) : env.PROMETHEUS_BIN || undefined;
+  env.PROMETHEUS_BIN === undefined ? findProgram(PROMETHEUS, env) : env.PROMETHEUS_BIN || undefined;
 
 /** What it scrapes, with the rules of the repository. JSON is YAML. */
 function configurationOf(plan: FleetPlan, { port }: PlannedProcess): string {
@@ -49,7 +48,7 @@ function configurationOf(plan: FleetPlan, { port }: PlannedProcess): string {
       rule_files: [join(asset('prometheus-rules'), '*.rules.yml')],
       scrape_configs: [
         { job_name: 'fleet', honor_labels: true, static_configs: targets },
-        { job_name: NAME, static_configs: [{ targets: [`127.0.0.1:${port}`] }] },
+        { job_name: PROMETHEUS, static_configs: [{ targets: [`127.0.0.1:${port}`] }] },
       ],
     },
     undefined,
@@ -72,7 +71,7 @@ export async function prometheusUp({
 }): Promise<Outcome | undefined> {
   const planned = planPrometheus(plan);
   const file = findPrometheus(env);
-  const running = runningProcess(plan.runDir, NAME);
+  const running = runningProcess(plan.runDir, PROMETHEUS);
   if (file === undefined && running === undefined) return undefined;
   mkdirSync(planned.dir, { recursive: true, mode: 0o700 });
   const wanted = configurationOf(plan, planned);
@@ -90,7 +89,7 @@ export async function prometheusUp({
 export function prometheusCommand(plan: FleetPlan, env: NodeJS.ProcessEnv): ProcessCommand {
   const planned = planPrometheus(plan);
   return {
-    file: findPrometheus(env) ?? NAME,
+    file: findPrometheus(env) ?? PROMETHEUS,
     args: [
       `--config.file=${planned.configFile}`,
       `--storage.tsdb.path=${join(planned.dir, 'data')}`,
@@ -106,12 +105,13 @@ export function prometheusCommand(plan: FleetPlan, env: NodeJS.ProcessEnv): Proc
 
 /** Stops the Prometheus that `up` started; undefined when there is none. */
 export async function prometheusDown(plan: FleetPlan, clock: Clock): Promise<Stopped | undefined> {
-  const stopped = await stopProcess(plan.runDir, NAME, GRACE_MS, clock);
+  const stopped = await stopProcess(plan.runDir, PROMETHEUS, GRACE_MS, clock);
   return stopped.state === 'was not running' ? undefined : stopped;
 }
 
 /** The state of the Prometheus that `up` started; undefined when there is none. */
 export async function prometheusStatus(plan: FleetPlan): Promise<ProcessStatus | undefined> {
-  if (runningProcess(plan.runDir, NAME) === undefined && !hasDied(plan.runDir, NAME)) return undefined;
+  if (runningProcess(plan.runDir, PROMETHEUS) === undefined && !hasDied(plan.runDir, PROMETHEUS))
+    return undefined;
   return statusOf(plan, planPrometheus(plan));
 }

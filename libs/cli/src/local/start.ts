@@ -29,8 +29,8 @@ function logTail(file: string, lines: number): string {
 export interface Outcome {
   readonly name: string;
   readonly url: string;
-  readonly state: 'started' | 'already running' | 'restarted' | 'failed';
-  /** The reason of a failure, and the end of the log; of a restart, what changed; or why a changed service runs on. */
+  readonly state: 'started' | 'already running' | 'restarted' | 'stopped' | 'failed';
+  /** The reason of a failure, and the end of the log; of a restart, what changed; why it was stopped; or why a changed service runs on. */
   readonly reason?: string;
 }
 
@@ -46,7 +46,7 @@ export async function ensureRunning(
   { plan, clock, readyMs = READY_MS }: StartOptions,
   planned: PlannedProcess,
   start: () => Started,
-): Promise<Outcome & { readonly state: Exclude<Outcome['state'], 'restarted'> }> {
+): Promise<Outcome & { readonly state: Exclude<Outcome['state'], 'restarted' | 'stopped'> }> {
   const { name, url } = planned;
   const running = runningProcess(plan.runDir, name);
   if (running === undefined && (await isTaken(planned.port, clock))) {

@@ -9,7 +9,9 @@ import { connectionFromKeys } from '../keys/nats-user.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import { checkVersion, recordVersion, versionFile } from '../upgrade/state-version.ts';
 import { memberCommands, natsCommand } from './commands.ts';
+import { stopFormerMembers } from './down.ts';
 import { changeSince } from './fingerprint.ts';
+import { NO_MEMBER } from './former-members.ts';
 import { findNatsServer, reloadNats } from './nats-server.ts';
 import { runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedMember } from './plan.ts';
@@ -33,7 +35,7 @@ export interface UpOptions extends StartOptions<FleetPlan> {
 }
 
 /**
- * Starts the fleet as plain processes: keys, NATS and its streams, then the trader, the profiles and the console in
+ * Starts the fleet as plain processes: stops services that are no members any more, then keys, NATS and its streams, then the trader, the profiles and the console in
  * parallel. Then restarts, one at a time, running services whose program, configuration, environment or keys have changed
  * since their start; leaves the others alone. Waits until every process is ready and reports those that fail; retries nothing. Throws
  * CONFIG_INVALID when there is no nats-server, when the fleet in this folder runs on other ports, and, before it changes
@@ -59,10 +61,13 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
     },
   });
 
+  const former = (await stopFormerMembers(plan, options.clock)).map(({ name }): Outcome => {
+    return { name, url: '', state: 'stopped', reason: NO_MEMBER };
+  });
   const nats = await ensureRunning(options, plan.nats, () =>
     startProcess(plan.runDir, plan.nats, natsCommand(plan, server.command, options.env)),
   );
-  if (nats.state === 'failed') return [nats];
+  if (nats.state === 'failed') return [...former, nats];
   if (nats.state === 'already running' && readSecret(natsConfig) !== before)
     await reloadNats(plan, options.clock);
   await setUpStreams({
@@ -75,7 +80,11 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
     ...(options.withConsole === false ? [] : [plan.console]),
   ];
   const outcomes = await startMembers(options, members);
-  return [nats, ...members.flatMap(({ name }) => outcomes.find((each) => each.name === name) ?? [])];
+  return [
+    ...former,
+    nats,
+    ...members.flatMap(({ name }) => outcomes.find((each) => each.name === name) ?? []),
+  ];
 }
 
 /** Starts those that are down in parallel, then restarts those that have changed. */

@@ -1,8 +1,9 @@
 import { text } from 'node:stream/consumers';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { runningProcess } from '../local/pid-file.ts';
+import { SUPERVISOR } from '../local/plan.ts';
 import { startProcess } from '../local/start-process.ts';
-import { Orders, SUPERVISOR } from './orders.ts';
+import { Orders } from './orders.ts';
 import { supervise } from './supervise.ts';
 
 // It ends at SIGTERM between two restarts, never within one: a process is started and recorded in one turn.

@@ -1,9 +1,6 @@
 import { z } from 'zod';
 import { Fingerprint } from '../local/pid-file.ts';
 
-/** The name of the supervisor's pid file and log. */
-export const SUPERVISOR = 'supervisor';
-
 /** `up` writes it to the standard input of the supervisor, and to no file: the environment of the processes has keys. */
 export const Orders = z
   .object({

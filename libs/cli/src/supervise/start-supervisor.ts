@@ -6,10 +6,9 @@ import { memberCommands, natsCommand } from '../local/commands.ts';
 import { type Stopped, stopProcess } from '../local/down.ts';
 import { findNatsServer } from '../local/nats-server.ts';
 import { runningProcess } from '../local/pid-file.ts';
-import type { FleetPlan } from '../local/plan.ts';
+import { type FleetPlan, SUPERVISOR } from '../local/plan.ts';
 import { planPrometheus, prometheusCommand } from '../local/prometheus.ts';
 import { startProcess } from '../local/start-process.ts';
-import { SUPERVISOR } from './orders.ts';
 import { readRestarts, restartsFile } from './restarts.ts';
 import type { Supervised } from './supervise.ts';
 

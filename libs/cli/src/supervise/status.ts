@@ -1,16 +1,16 @@
+import { formerStatus } from '../local/former-members.ts';
 import { hasDied, runningProcess } from '../local/pid-file.ts';
-import type { FleetPlan } from '../local/plan.ts';
+import { type FleetPlan, SUPERVISOR } from '../local/plan.ts';
 import { prometheusStatus } from '../local/prometheus.ts';
 import { fleetStatus, type ProcessStatus } from '../local/ready.ts';
-import { SUPERVISOR } from './orders.ts';
 import { type RestartRecord, readRestarts } from './restarts.ts';
 import { logOf } from './start-supervisor.ts';
 
-/** The current state of every process, with its restarts since the last `up`, and of the supervisor and Prometheus that `up` started. */
+/** The current state of every process, with its restarts since the last `up`, of former members that run, and of the supervisor and Prometheus that `up` started. */
 export async function supervisedStatus(plan: FleetPlan): Promise<readonly ProcessStatus[]> {
   const restarts = readRestarts(plan.runDir) ?? {};
   const prometheus = await prometheusStatus(plan);
-  const all = [...(await fleetStatus(plan)), ...(prometheus ? [prometheus] : [])];
+  const all = [...(await fleetStatus(plan)), ...formerStatus(plan), ...(prometheus ? [prometheus] : [])];
   return [...all.map((status) => withRestarts(status, restarts[status.name])), ...statusOfSupervisor(plan)];
 }
 
