@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseJson, systemCode } from '@hermes-fleet/protocol';
+import { FleetError, parseJson, systemCode } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
 /** Digests of what a process was started with, so that a later `up` finds out what has changed. */
@@ -54,7 +54,10 @@ export function recordedNames(runDir: string): readonly string[] {
   }
 }
 
-/** The process of this name; undefined when it has ended, even if another process has its pid by now. */
+/**
+ * The process of this name; undefined when it has ended, even if another process has its pid by now. Throws CONFIG_INVALID for
+ * a file that `up` did not write.
+ */
 export function runningProcess(runDir: string, name: string): RunningProcess | undefined {
   const recorded = readRecord(fileOf(runDir, name));
   if (recorded === undefined) return undefined;
@@ -75,13 +78,29 @@ export function forgetProcess(runDir: string, name: string): void {
   rmSync(fileOf(runDir, name), { force: true });
 }
 
+/** An unreadable pid file must not look like a process that does not run. */
 function readRecord(file: string): RunningProcess | undefined {
+  let text: string;
   try {
-    return RunningProcess.safeParse(parseJson(readFileSync(file, 'utf8'))).data;
+    text = readFileSync(file, 'utf8');
   } catch (error) {
-    // An unreadable pid file must not look like a process that does not run.
     if (systemCode(error) === 'ENOENT') return undefined;
     throw error;
+  }
+  const { data } = RunningProcess.safeParse(jsonIn(text));
+  if (data !== undefined) return data;
+  throw new FleetError(
+    'CONFIG_INVALID',
+    `${file} is not a pid file, so its process may run: end that process (ps shows it), then remove the file`,
+  );
+}
+
+/** Undefined for text that is no JSON. */
+function jsonIn(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FleetError, isJsonObject, parseJson } from '@hermes-fleet/protocol';
+import { FleetError, parseJson, systemCode } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { z } from 'zod';
 import { OTHER_PORTS } from '../folder/members.ts';
 import { recordedNames, runningProcess } from './pid-file.ts';
 import { type FleetPlan, planFleet } from './plan.ts';
@@ -20,13 +21,21 @@ export function recordOffset(plan: FleetPlan): void {
   writeFileSync(join(plan.dir, 'fleet.json'), `${JSON.stringify({ port_offset: plan.portOffset })}\n`);
 }
 
-/** The port offset of the last `up` in this folder. */
+const FleetFile = z.object({ port_offset: z.int() });
+
+/** The port offset of the last `up` in this folder; undefined before the first one. Throws CONFIG_INVALID for a damaged file. */
 export function recordedOffset(dir: string): number | undefined {
+  const file = join(dir, 'fleet.json');
   try {
-    const value = parseJson(readFileSync(join(dir, 'fleet.json'), 'utf8'));
-    return isJsonObject(value) && typeof value.port_offset === 'number' ? value.port_offset : undefined;
-  } catch {
-    return undefined;
+    return FleetFile.parse(parseJson(readFileSync(file, 'utf8'))).port_offset;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    if (systemCode(error) !== undefined) throw error;
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `${file} is damaged: write {"port_offset": 0} into it, or what the fleet adds to its ports instead of 0`,
+      { cause: error },
+    );
   }
 }
 
