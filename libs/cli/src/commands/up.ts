@@ -158,16 +158,18 @@ async function upProcesses(plan: FleetPlan, { values, env, stdout, stderr, print
   const note = (_: object, message: string): boolean => warn(`note: ${message}`);
   const log: Log = { info() {}, debug() {}, warn: note, error: note };
   checkVersion(versionFile(plan.keysDir), version());
-  await stopSupervisor(plan, clock);
-  const outcomes = await fleetUp({ plan, env, clock, log, withRestarts: values['no-restart'] !== true });
-  const orchestrator = outcomes.find(({ name, state }) => name === ORCHESTRATOR && state !== 'failed');
-  if (orchestrator) await settle(orchestrator.url, stderr);
+  const isSupervised = values['no-supervisor'] !== true && env.FLEET_SUPERVISOR !== 'off';
+  // The supervisor of a running fleet starts nothing meanwhile, because the folder is locked, and goes on if this fails.
+  const withRestarts = values['no-restart'] !== true;
+  const outcomes = await fleetUp({ plan, env, clock, log, withRestarts, isSupervised });
   const all = outcomes.filter(({ state }) => state === 'failed');
   const failed = all.filter(({ name }) => name !== CONSOLE);
   const seen = failed.length === 0 ? await prometheusUp({ plan, env, clock }) : undefined;
-  const isSupervised = values['no-supervisor'] !== true && env.FLEET_SUPERVISOR !== 'off';
+  await stopSupervisor(plan, clock);
   const unsupervised = isSupervised ? await startSupervisor({ plan, env, clock }) : undefined;
   if (unsupervised) warn(`\nno process is restarted that dies: the supervisor ${unsupervised}`);
+  const orchestrator = outcomes.find(({ name, state }) => name === ORCHESTRATOR && state !== 'failed');
+  if (orchestrator) await settle(orchestrator.url, stderr);
   if (print) {
     print([...outcomes, ...(seen ? [seen] : [])]);
     return failed.length > 0 ? 1 : 0;

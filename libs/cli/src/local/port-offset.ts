@@ -8,8 +8,11 @@ import { recordedNames, runningProcess } from './pid-file.ts';
 import { type FleetPlan, planFleet } from './plan.ts';
 import { isTaken } from './ready.ts';
 
-/** Records the port offset, so that later commands for the same folder use it. Throws CONFIG_INVALID if the fleet runs on other ports. */
-export function recordOffset(plan: FleetPlan): void {
+/**
+ * Records the port offset, so that later commands for the same folder use it, and whether there is a supervisor. Throws
+ * CONFIG_INVALID if the fleet runs on other ports.
+ */
+export function recordFleet(plan: FleetPlan, isSupervised = false): void {
   const isRunning = recordedNames(plan.runDir).some((name) => runningProcess(plan.runDir, name));
   const recorded = recordedOffset(plan.dir);
   if (isRunning && recorded !== undefined && recorded !== plan.portOffset) {
@@ -18,16 +21,23 @@ export function recordOffset(plan: FleetPlan): void {
       `the fleet in ${plan.dir} runs with the port offset ${recorded}: take it down first, or use another --dir`,
     );
   }
-  writeFileSync(join(plan.dir, 'fleet.json'), `${JSON.stringify({ port_offset: plan.portOffset })}\n`);
+  const record = { port_offset: plan.portOffset, supervised: isSupervised };
+  writeFileSync(fileOf(plan.dir), `${JSON.stringify(record)}\n`);
 }
 
-const FleetFile = z.object({ port_offset: z.int() });
+const fileOf = (dir: string): string => join(dir, 'fleet.json');
+const FleetFile = z.object({ port_offset: z.int(), supervised: z.boolean().default(false) }).readonly();
 
 /** The port offset of the last `up` in this folder; undefined before the first one. Throws CONFIG_INVALID for a damaged file. */
-export function recordedOffset(dir: string): number | undefined {
-  const file = join(dir, 'fleet.json');
+export const recordedOffset = (dir: string): number | undefined => readFleet(dir)?.port_offset;
+
+/** True if the last `up` in this folder should have started a supervisor. */
+export const isSupervised = (dir: string): boolean => readFleet(dir)?.supervised === true;
+
+function readFleet(dir: string): z.output<typeof FleetFile> | undefined {
+  const file = fileOf(dir);
   try {
-    return FleetFile.parse(parseJson(readFileSync(file, 'utf8'))).port_offset;
+    return FleetFile.parse(parseJson(readFileSync(file, 'utf8')));
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return undefined;
     if (systemCode(error) !== undefined) throw error;

@@ -15,7 +15,7 @@ import { NO_MEMBER } from './former-members.ts';
 import { findNatsServer, reloadNats } from './nats-server.ts';
 import { runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedMember } from './plan.ts';
-import { recordOffset } from './port-offset.ts';
+import { recordFleet } from './port-offset.ts';
 import { type Changed, left, restartChanged } from './restart.ts';
 import { ensureRunning, type Outcome, type StartOptions } from './start.ts';
 import { startProcess } from './start-process.ts';
@@ -32,6 +32,8 @@ export interface UpOptions extends StartOptions<FleetPlan> {
   readonly withTrader?: boolean;
   /** False: running services that have changed run on. */
   readonly withRestarts?: boolean;
+  /** Recorded, so that `ps` misses a supervisor that does not run. */
+  readonly isSupervised?: boolean;
 }
 
 /**
@@ -46,7 +48,7 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   checkVersion(versionFile(plan.keysDir), version());
   const server = findNatsServer(options.env);
   prepareFolders(plan);
-  recordOffset(plan);
+  recordFleet(plan, options.isSupervised);
   recordVersion(versionFile(plan.keysDir), version());
   const { natsConfig } = keyPaths(plan.keysDir);
   const before = readSecret(natsConfig);

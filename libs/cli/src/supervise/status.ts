@@ -1,6 +1,7 @@
 import { formerStatus } from '../local/former-members.ts';
-import { hasDied, runningProcess } from '../local/pid-file.ts';
+import { runningProcess } from '../local/pid-file.ts';
 import { type FleetPlan, SUPERVISOR } from '../local/plan.ts';
+import { isSupervised } from '../local/port-offset.ts';
 import { prometheusStatus } from '../local/prometheus.ts';
 import { fleetStatus, type ProcessStatus } from '../local/ready.ts';
 import { type RestartRecord, readRestarts } from './restarts.ts';
@@ -11,7 +12,10 @@ export async function supervisedStatus(plan: FleetPlan): Promise<readonly Proces
   const restarts = readRestarts(plan.runDir) ?? {};
   const prometheus = await prometheusStatus(plan);
   const all = [...(await fleetStatus(plan)), ...formerStatus(plan), ...(prometheus ? [prometheus] : [])];
-  return [...all.map((status) => withRestarts(status, restarts[status.name])), ...statusOfSupervisor(plan)];
+  return [
+    ...all.map((status) => withRestarts(status, restarts[status.name])),
+    ...statusOfSupervisor(plan, all),
+  ];
 }
 
 type Restarts = RestartRecord[string];
@@ -30,11 +34,11 @@ function withRestarts(status: ProcessStatus, restarts: Restarts | undefined): Pr
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 
-/** Nothing where `up` started none. */
-function statusOfSupervisor(plan: FleetPlan): ProcessStatus[] {
+/** Nothing where it is switched off, or nothing runs. */
+function statusOfSupervisor(plan: FleetPlan, all: readonly ProcessStatus[]): ProcessStatus[] {
   const pid = runningProcess(plan.runDir, SUPERVISOR)?.pid;
   const shown = { name: SUPERVISOR, url: '', logFile: logOf(plan), pid };
   if (pid !== undefined) return [{ ...shown, state: 'ready' }];
-  if (!hasDied(plan.runDir, SUPERVISOR)) return [];
-  return [{ ...shown, state: 'down', detail: 'has died, so nothing is restarted: up starts it again' }];
+  if (!isSupervised(plan.dir) || all.every((status) => status.pid === undefined)) return [];
+  return [{ ...shown, state: 'down', detail: 'does not run, so nothing is restarted: up starts it again' }];
 }

@@ -24,7 +24,7 @@ async function supervisedFleet(t: TestContext) {
   const env = { GROQ_API_KEY: SECRET };
   const upWithSupervisor = async () => {
     await stopSupervisor(plan, clock);
-    const outcomes = await up(env);
+    const outcomes = await up(env, { isSupervised: true });
     const started = { plan, env: { ...process.env, ...env, PROMETHEUS_BIN: '' }, clock, entryPoint };
     assert.equal(await startSupervisor(started), undefined);
     return outcomes;
@@ -103,11 +103,12 @@ test('a supervisor that was killed is shown as down, restarts nothing, and is ba
   skip,
 }, async (t) => {
   const { plan, up } = await supervisedFleet(t);
+  assert.equal((await supervisedStatus(plan)).at(-1)?.state, 'ready');
   kill(plan, SUPERVISOR);
   const isDown = () =>
     found(async () => (await supervisedStatus(plan)).find(({ state }) => state === 'down'));
   const { name, detail } = await isDown();
-  assert.deepEqual([name, detail], [SUPERVISOR, 'has died, so nothing is restarted: up starts it again']);
+  assert.deepEqual([name, detail], [SUPERVISOR, 'does not run, so nothing is restarted: up starts it again']);
   const before = kill(plan, 'neo');
   const outcomes = await up();
   assert.equal(outcomes.find((each) => each.name === 'neo')?.state, 'started');
