@@ -27,7 +27,7 @@ export interface Started {
   release(): void;
 }
 
-/** Starts a process that outlives this one, appends its output to its log, and writes its pid file. */
+/** Starts a process that outlives this one, appends its output to its log, and writes its pid file. Kills it if that cannot be written. */
 export function startProcess(
   runDir: string,
   { name, logFile }: Pick<PlannedProcess, 'name' | 'logFile'>,
@@ -52,9 +52,19 @@ export function startProcess(
   );
   // A process that ends before it has read its input says why in its log.
   child.stdin?.once('error', () => undefined);
-  if (child.pid !== undefined) recordProcess(runDir, name, child.pid, command.fingerprint);
+  if (child.pid !== undefined) recordOrKill(runDir, name, child.pid, command.fingerprint);
   child.stdin?.end(command.input);
   return { pid: child.pid ?? 0, ended: ended.signal, release: () => child.unref() };
+}
+
+/** A process without a pid file would be seen by no later command. */
+function recordOrKill(runDir: string, name: string, pid: number, fingerprint: Fingerprint | undefined): void {
+  try {
+    recordProcess(runDir, name, pid, fingerprint);
+  } catch (error) {
+    process.kill(-pid, 'SIGKILL');
+    throw error;
+  }
 }
 
 function openLog(file: string): number {
