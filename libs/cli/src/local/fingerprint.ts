@@ -44,7 +44,7 @@ export const digestOfFiles = (files: readonly string[]): string =>
  * The digest of the program of a service and of the Node.js that runs it. Names of chunks have their digests, so that the first
  * file of a program in the package stands for all of them; in a checkout, all sources count for every service.
  */
-function programDigest(file: string): string {
+export function programDigest(file: string): string {
   const root = checkout();
   const isSource = (name: string): boolean => !name.includes('.test.') && name !== 'testing';
   const sources =

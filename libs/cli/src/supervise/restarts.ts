@@ -4,7 +4,15 @@ import { parseJson, systemCode } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
 /** The restarts of a process since the last `up`; times are in milliseconds since the epoch. */
-const Restarts = z.object({ count: z.int(), lastAt: z.number(), failedAt: z.number().optional() }).readonly();
+const Restarts = z
+  .object({
+    count: z.int(),
+    lastAt: z.number(),
+    failedAt: z.number().optional(),
+    /** Why it stays down since `failedAt`: it died too often, or its program has changed since `up`. */
+    reason: z.enum(['deaths', 'program']).optional(),
+  })
+  .readonly();
 const Record = z.record(z.string(), Restarts);
 /** The restarts by the name of the process. */
 export type RestartRecord = Readonly<z.output<typeof Record>>;

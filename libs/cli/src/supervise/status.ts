@@ -1,3 +1,4 @@
+import { ownCommand } from '../command-line/own-command.ts';
 import { formerStatus } from '../local/former-members.ts';
 import { runningProcess } from '../local/pid-file.ts';
 import { type FleetPlan, SUPERVISOR } from '../local/plan.ts';
@@ -22,8 +23,12 @@ type Restarts = RestartRecord[string];
 
 function withRestarts(status: ProcessStatus, restarts: Restarts | undefined): ProcessStatus {
   if (restarts === undefined) return status;
-  const { count, lastAt, failedAt } = restarts;
+  const { count, lastAt, failedAt, reason } = restarts;
   if (failedAt !== undefined && status.state === 'down') {
+    if (reason === 'program') {
+      const since = `down since ${timeOf(failedAt)}`;
+      return { ...status, detail: `${since}, and the program has changed: run ${ownCommand('up')}` };
+    }
     const detail = `restarted ${times(count)}, and died each time; down since ${timeOf(failedAt)}: its log says why, up starts it again`;
     return { ...status, state: 'failed', detail };
   }

@@ -20,6 +20,7 @@ function supervised(t: TestContext, { lives = false } = {}) {
   const [starts, said]: [number[], string[]] = [[], []];
   const command = { file: 'neo', args: [], env: {}, cwd: dir };
   let isInCharge = true;
+  let isCurrent = true;
   const ended = supervise({
     dir,
     runDir,
@@ -27,6 +28,7 @@ function supervised(t: TestContext, { lives = false } = {}) {
     clock,
     signal: stop.signal,
     isInCharge: () => isInCharge,
+    isCurrent: () => isCurrent,
     start: () => {
       starts.push(clock.monotonic());
       if (lives) recordProcess(runDir, 'neo', process.pid);
@@ -51,8 +53,11 @@ function supervised(t: TestContext, { lives = false } = {}) {
     clock.advance(1_000);
     await ended;
   };
+  const change = (): void => {
+    isCurrent = false;
+  };
   const restarts = () => readRestarts(runDir)?.neo;
-  return { dir, runDir, pidFile, die, clock, starts, said, pass, resign, restarts };
+  return { dir, runDir, pidFile, die, clock, starts, said, pass, resign, change, restarts };
 }
 
 test('a process that keeps dying starts again 5 times in 10 minutes, ever later, then stays down and is recorded', async (t) => {
@@ -89,6 +94,29 @@ test('a process that lives, or that a command has stopped, is not started', asyn
   rmSync(pidFile);
   await pass(5);
   assert.deepEqual(starts, []);
+});
+
+test('a process whose program has changed since up is left down, and the record says why', async (t) => {
+  const { die, starts, pass, change, restarts } = supervised(t, { lives: true });
+  die();
+  await pass(10);
+  change();
+  die();
+  await pass(10);
+  assert.deepEqual([starts.length, restarts()?.count, restarts()?.reason], [1, 1, 'program']);
+});
+
+test('a look that fails is said once, and the next one that can does its work', async (t) => {
+  const { runDir, die, said, starts, pass, restarts } = supervised(t, { lives: true });
+  // Like a full disk: the record cannot be written.
+  mkdirSync(join(runDir, 'restarts.tmp'));
+  die();
+  await pass(10);
+  assert.deepEqual([starts.length, restarts()], [1, undefined]);
+  assert.equal(said.filter((line) => /tries again what has failed: EISDIR/.test(line)).length, 1);
+  rmSync(join(runDir, 'restarts.tmp'), { recursive: true });
+  await pass(2);
+  assert.equal(restarts()?.count, 1);
 });
 
 test('nothing starts while a command holds the lock of the folder', async (t) => {

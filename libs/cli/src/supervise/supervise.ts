@@ -22,6 +22,8 @@ export interface Supervision {
   readonly signal: AbortSignal;
   /** False when another supervisor has taken over, or the folder is gone. */
   readonly isInCharge: () => boolean;
+  /** False where the program differs from the one that `up` started. */
+  readonly isCurrent: (process: Supervised) => boolean;
   readonly start: (process: Supervised) => Started;
   readonly say: (line: string) => void;
 }
@@ -32,18 +34,40 @@ const MAX_RESTARTS = 5;
 const WINDOW_MS = 600_000;
 
 /**
- * Starts a process again that has died, after a delay that doubles, at most 5 times in 10 minutes; then it stays down, and
- * its record says so (docs/operations.md#supervisor). A process that a command stops has no pid file, and is left alone; so is
+ * Starts a process again that has died, after a delay that doubles, at most 5 times in 10 minutes; then, or if its program has
+ * changed, it stays down, and its record says so (docs/operations.md#supervisor). A process that a command stops has no pid file, and is left alone; so is
  * everything while a command holds the lock of the folder. Resolves when it is no longer in charge.
  */
 export async function supervise(options: Supervision): Promise<void> {
-  const { runDir, processes, clock, signal, isInCharge } = options;
+  const { runDir, processes, clock, signal, isInCharge, say } = options;
   const watched = processes.map((process) => watch(process, options));
-  const publish = (): void =>
+  const publish = (): true => {
     writeRestarts(runDir, Object.fromEntries(watched.flatMap(({ name, entry }) => entryOf(name, entry()))));
+    return true;
+  };
   publish();
-  while (!signal.aborted && isInCharge()) {
-    for (const { look } of watched) if (!signal.aborted && look()) publish();
+  let isPublished = true;
+  let before: ReadonlySet<string> = new Set();
+  /** False once it is not in charge. A full disk, or a damaged file, ends neither the supervision nor the look at the others. */
+  const pass = (): boolean => {
+    const problems = new Set<string>();
+    const attempt = <T>(work: () => T, otherwise: T): T => {
+      try {
+        return work();
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        if (!before.has(message)) say(`the next look tries again what has failed: ${message}`);
+        problems.add(message);
+        return otherwise;
+      }
+    };
+    if (!attempt(isInCharge, true)) return false;
+    for (const { look } of watched) if (!signal.aborted && attempt(look, false)) isPublished = false;
+    if (!isPublished) isPublished = attempt<boolean>(publish, false);
+    before = problems;
+    return true;
+  };
+  while (!signal.aborted && pass()) {
     await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
   }
 }
@@ -51,7 +75,7 @@ export async function supervise(options: Supervision): Promise<void> {
 type Entry = RestartRecord[string];
 const entryOf = (name: string, entry: Entry | undefined): [string, Entry][] => (entry ? [[name, entry]] : []);
 
-function watch(process: Supervised, { dir, runDir, clock, start, say }: Supervision) {
+function watch(process: Supervised, { dir, runDir, clock, isCurrent, start, say }: Supervision) {
   const { name } = process;
   /** By the monotonic clock. */
   let restarts: number[] = [];
@@ -77,6 +101,16 @@ function watch(process: Supervised, { dir, runDir, clock, start, say }: Supervis
     say(`${name} was started again, restart ${restarts.length} of ${MAX_RESTARTS} in 10 minutes`);
     return true;
   };
+  const leave = (reason: 'deaths' | 'program'): boolean => {
+    const now = clock.now();
+    entry = { count: entry?.count ?? 0, lastAt: entry?.lastAt ?? now, failedAt: now, reason };
+    say(
+      reason === 'deaths'
+        ? `${name} has died again, and stays down: ${process.logFile} says why`
+        : `${name} stays down, because the program has changed since up: run fleet up`,
+    );
+    return true;
+  };
   /** True if the record has changed. */
   const look = (): boolean => {
     if (entry?.failedAt !== undefined) return false;
@@ -85,16 +119,15 @@ function watch(process: Supervised, { dir, runDir, clock, start, say }: Supervis
       return false;
     }
     const now = clock.monotonic();
-    if (dueAt !== undefined) return now >= dueAt && again();
+    if (dueAt !== undefined && now < dueAt) return false;
+    if (dueAt !== undefined) return isCurrent(process) ? again() : leave('program');
     restarts = restarts.filter((at) => now - at < WINDOW_MS);
     if (restarts.length < MAX_RESTARTS) {
       dueAt = now + FIRST_DELAY_MS * 2 ** restarts.length;
       say(`${name} has died, and starts again in ${(dueAt - now) / 1000} s`);
       return false;
     }
-    entry = { count: entry?.count ?? 0, lastAt: entry?.lastAt ?? clock.now(), failedAt: clock.now() };
-    say(`${name} has died again, and stays down: ${process.logFile} says why`);
-    return true;
+    return leave('deaths');
   };
   return { name, entry: () => entry, look };
 }

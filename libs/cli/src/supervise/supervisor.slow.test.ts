@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { type Clock, systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { smallFleet } from '../../testing/small-fleet.ts';
@@ -9,6 +9,7 @@ import { fleetDown } from '../local/down.ts';
 import { lockFolder } from '../local/folder-lock.ts';
 import { processIdentity, runningProcess } from '../local/pid-file.ts';
 import { type FleetPlan, SUPERVISOR } from '../local/plan.ts';
+import type { ProcessStatus } from '../local/ready.ts';
 import { startProcess } from '../local/start-process.ts';
 import { readRestarts } from './restarts.ts';
 import { startSupervisor, stopSupervisor } from './start-supervisor.ts';
@@ -30,7 +31,7 @@ async function supervisedFleet(t: TestContext) {
     return outcomes;
   };
   await upWithSupervisor();
-  return { plan, up: upWithSupervisor };
+  return { plan, entryPoint, up: upWithSupervisor };
 }
 
 const pidOf = (plan: FleetPlan, name: string): number =>
@@ -99,6 +100,18 @@ test('down within a restart leaves no process, and a second supervisor ends the 
   assert.equal(spawnSync('pgrep', ['-f', plan.dir], { encoding: 'utf8' }).stdout, '');
 });
 
+test('a service whose program has changed since up stays down, and ps names the remedy', {
+  skip,
+}, async (t) => {
+  const { plan, entryPoint } = await supervisedFleet(t);
+  appendFileSync(entryPoint, '// changed');
+  kill(plan, 'neo');
+  const isLeft = ({ name, state }: ProcessStatus) => name === 'neo' && state === 'down';
+  await found(() => readRestarts(plan.runDir)?.neo?.failedAt);
+  const shown = (await supervisedStatus(plan)).find(isLeft);
+  assert.match(shown?.detail ?? '', /^down since 20.*, and the program has changed: run make up$/);
+});
+
 test('a supervisor that was killed is shown as down, restarts nothing, and is back after up', {
   skip,
 }, async (t) => {
@@ -141,6 +154,7 @@ test('a service whose configuration has become invalid ends five times more, the
     clock: fastClock,
     signal: stop.signal,
     isInCharge: () => true,
+    isCurrent: () => true,
     start: (each) => startProcess(plan.runDir, neo, each.command),
     say: (line) => said.push(line),
   });
