@@ -164,7 +164,7 @@ async function upProcesses(plan: FleetPlan, { values, env, stdout, stderr, print
   const outcomes = await fleetUp({ plan, env, clock, log, withRestarts, isSupervised });
   const all = outcomes.filter(({ state }) => state === 'failed');
   const failed = all.filter(({ name }) => name !== CONSOLE);
-  const seen = failed.length === 0 ? await prometheusUp({ plan, env, clock }) : undefined;
+  const seen = failed.length === 0 ? await prometheusUp({ plan, env, clock, withRestarts }) : undefined;
   await stopSupervisor(plan, clock);
   const unsupervised = isSupervised ? await startSupervisor({ plan, env, clock }) : undefined;
   if (unsupervised) warn(`\nno process is restarted that dies: the supervisor ${unsupervised}`);

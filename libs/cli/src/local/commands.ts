@@ -1,5 +1,5 @@
 import { keyPaths } from '../keys/layout.ts';
-import { fingerprints } from './fingerprint.ts';
+import { fingerprintOfServer, fingerprints } from './fingerprint.ts';
 import { commandOf, type FleetPlan, type PlannedMember, serviceEnv } from './plan.ts';
 import type { ProcessCommand } from './start-process.ts';
 
@@ -7,6 +7,7 @@ import type { ProcessCommand } from './start-process.ts';
 export const natsCommand = (plan: FleetPlan, file: string, env: NodeJS.ProcessEnv): ProcessCommand => ({
   file,
   args: ['--config', keyPaths(plan.keysDir).natsConfig],
+  fingerprint: fingerprintOfServer(file, [plan.natsStoreDir, String(plan.nats.port)]),
   env,
   cwd: plan.dir,
 });

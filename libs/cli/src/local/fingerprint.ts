@@ -90,6 +90,16 @@ export function fingerprints(plan: FleetPlan, entryPoint?: string) {
   };
 }
 
+/**
+ * The fingerprint of NATS or Prometheus: the file of its program, and `places`, its folder and port. Users and targets are no part
+ * of it, because it reloads those.
+ */
+export function fingerprintOfServer(file: string, places: readonly string[]): Fingerprint {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  const program = digestOf([file, `${stat?.size} ${stat?.mtimeMs}`]);
+  return { program, configuration: digestOf(places), environment: '', keys: '' };
+}
+
 /** What differs between the start of a process and now, as the end of a sentence; undefined for nothing. */
 export function changeSince(then: Fingerprint | undefined, now: Fingerprint): string | undefined {
   if (then === undefined) return 'an earlier version started it';

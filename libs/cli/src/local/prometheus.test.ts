@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { parse } from 'yaml';
+import { findProgram } from './nats-server.ts';
 import { runningProcess } from './pid-file.ts';
 import { planFleet } from './plan.ts';
 import { planPrometheus, prometheusDown, prometheusStatus, prometheusUp } from './prometheus.ts';
@@ -69,6 +70,21 @@ test('Prometheus runs on loopback with the members of the fleet and its rules, u
   assert.equal((await prometheusDown(plan, clock))?.state, 'stopped');
   assert.equal(await prometheusStatus(plan), undefined);
   assert.equal(await prometheusDown(plan, clock), undefined);
+});
+
+test('a Prometheus whose program has changed is restarted, or runs on where that is asked', {
+  skip,
+  timeout: 120_000,
+}, async (t) => {
+  const { plan, env } = small(t);
+  await prometheusUp({ plan, env, clock });
+  const link = join(plan.dir, 'another');
+  symlinkSync(findProgram('prometheus', env) ?? assert.fail('not found'), link);
+  const changed = { plan, env: { ...env, PROMETHEUS_BIN: link }, clock };
+  const kept = await prometheusUp({ ...changed, withRestarts: false });
+  assert.deepEqual([kept?.state, kept?.reason], ['already running', 'runs on, although the program changed']);
+  const outcome = await prometheusUp(changed);
+  assert.deepEqual([outcome?.state, outcome?.reason], ['restarted', 'the program changed']);
 });
 
 test('it scrapes what Prometheus scrapes in containers', { skip, timeout: 120_000 }, async (t) => {

@@ -4,12 +4,14 @@ import { asset } from '@hermes-fleet/installation';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { OTHER_PORTS } from '../folder/members.ts';
 import { type Stopped, stopProcess } from './down.ts';
+import { fingerprintOfServer } from './fingerprint.ts';
 import { findProgram } from './nats-server.ts';
 import { hasDied, runningProcess } from './pid-file.ts';
 import { type FleetPlan, type PlannedProcess, PROMETHEUS } from './plan.ts';
 import { type ProcessStatus, statusOf } from './ready.ts';
-import { ensureRunning, type Outcome } from './start.ts';
-import { type ProcessCommand, startProcess } from './start-process.ts';
+import { ensureCurrent } from './restart.ts';
+import type { Outcome } from './start.ts';
+import type { ProcessCommand } from './start-process.ts';
 
 const GRACE_MS = 10_000;
 /** As in containers (docs/operations.md#folders-and-volumes). */
@@ -57,17 +59,20 @@ function configurationOf(plan: FleetPlan, { port }: PlannedProcess): string {
 }
 
 /**
- * Starts Prometheus on loopback beside the fleet, or makes a running one read a configuration that has changed. Undefined
+ * Starts Prometheus on loopback beside the fleet, restarts one whose program or folder has changed, or makes a running one read a configuration that has changed. Undefined
  * where its program is not there. The fleet works without it, so a failure is an outcome and throws nothing.
  */
 export async function prometheusUp({
   plan,
   env,
   clock,
+  withRestarts = true,
 }: {
   readonly plan: FleetPlan;
   readonly env: NodeJS.ProcessEnv;
   readonly clock: Clock;
+  /** False: one that has changed runs on. */
+  readonly withRestarts?: boolean;
 }): Promise<Outcome | undefined> {
   const planned = planPrometheus(plan);
   const file = findPrometheus(env);
@@ -77,8 +82,11 @@ export async function prometheusUp({
   const wanted = configurationOf(plan, planned);
   const isChanged = !existsSync(planned.configFile) || readFileSync(planned.configFile, 'utf8') !== wanted;
   writeFileSync(planned.configFile, wanted, { mode: 0o600 });
-  const outcome = await ensureRunning({ plan, clock }, planned, () =>
-    startProcess(plan.runDir, planned, prometheusCommand(plan, env)),
+  // A running one whose program is no longer found runs on.
+  const outcome = await ensureCurrent(
+    { plan, clock, withRestarts: withRestarts && file !== undefined },
+    planned,
+    prometheusCommand(plan, env),
   );
   if (running !== undefined && isChanged && outcome.state === 'already running')
     process.kill(running.pid, 'SIGHUP');
@@ -88,8 +96,10 @@ export async function prometheusUp({
 /** How it is started. */
 export function prometheusCommand(plan: FleetPlan, env: NodeJS.ProcessEnv): ProcessCommand {
   const planned = planPrometheus(plan);
+  const file = findPrometheus(env) ?? PROMETHEUS;
   return {
-    file: findPrometheus(env) ?? PROMETHEUS,
+    file,
+    fingerprint: fingerprintOfServer(file, [planned.dir, planned.url]),
     args: [
       `--config.file=${planned.configFile}`,
       `--storage.tsdb.path=${join(planned.dir, 'data')}`,

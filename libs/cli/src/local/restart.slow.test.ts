@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { smallFleet } from '../../testing/small-fleet.ts';
 import { runningProcess } from './pid-file.ts';
+import { planFleet } from './plan.ts';
 import type { Outcome } from './start.ts';
 
 const skip = spawnSync('nats-server', ['--version']).error ? 'nats-server is not installed' : false;
@@ -48,6 +49,22 @@ test('up restarts what has changed, one service at a time, workers before switch
   );
   const order = ['trader', ...WORKERS, 'switch', 'console'];
   assert.equal(readFileSync(notes, 'utf8'), order.map((name) => `-${name} +${name} `).join(''));
+});
+
+test('NATS restarts before all others in the folder to which the fleet was moved', { skip }, async (t) => {
+  const { plan, up } = smallFleet(t);
+  await up();
+  const dir = `${plan.dir}-moved`;
+  const moved = planFleet({ root: plan.root, dir, portOffset: plan.portOffset });
+  renameSync(plan.dir, dir);
+  try {
+    const outcomes = await up({}, { plan: moved });
+    assert.equal(told(outcomes)[0], 'nats restarted: its configuration changed');
+    assert.deepEqual(new Set(outcomes.map(({ state }) => state)), new Set(['restarted']));
+    assert.deepEqual(told(await up({}, { plan: moved })), []);
+  } finally {
+    renameSync(dir, plan.dir);
+  }
 });
 
 test('after a service that does not start again, the others run on as they are', { skip }, async (t) => {

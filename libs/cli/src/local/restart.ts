@@ -1,8 +1,10 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { CONSOLE, ORCHESTRATOR } from '../keys/layout.ts';
 import { stopProcess } from './down.ts';
-import { graceOf } from './grace.ts';
-import type { FleetPlan, PlannedMember } from './plan.ts';
+import { changeSince } from './fingerprint.ts';
+import { GRACE_MS, graceOf } from './grace.ts';
+import { runningProcess } from './pid-file.ts';
+import type { FleetPlan, PlannedMember, PlannedProcess } from './plan.ts';
 import { ensureRunning, type Outcome, type StartOptions } from './start.ts';
 import { type ProcessCommand, startProcess } from './start-process.ts';
 
@@ -50,7 +52,7 @@ async function restart(
   options: StartOptions<FleetPlan>,
   { member, command, change }: Changed,
 ): Promise<Outcome> {
-  const { plan, clock } = options;
+  const { plan } = options;
   const { name, url } = member;
   let graceMs: number;
   try {
@@ -64,7 +66,34 @@ async function restart(
       reason: `runs on as it was started, although ${change}: ${error.message}`,
     };
   }
+  return await restartAs(options, member, command, { change, graceMs });
+}
+
+async function restartAs(
+  options: StartOptions,
+  planned: PlannedProcess,
+  command: ProcessCommand,
+  { change, graceMs }: { readonly change: string; readonly graceMs: number },
+): Promise<Outcome> {
+  const { plan, clock } = options;
+  const { name, url } = planned;
   await stopProcess(plan.runDir, name, graceMs, clock);
-  const outcome = await ensureRunning(options, member, () => startProcess(plan.runDir, member, command));
+  const outcome = await ensureRunning(options, planned, () => startProcess(plan.runDir, planned, command));
   return outcome.state === 'started' ? { name, url, state: 'restarted', reason: change } : outcome;
+}
+
+/** Starts NATS or Prometheus, or restarts it where it differs from how it was started. */
+export async function ensureCurrent(
+  options: StartOptions & { readonly withRestarts?: boolean | undefined },
+  planned: PlannedProcess,
+  command: ProcessCommand,
+): Promise<Outcome> {
+  const { runDir } = options.plan;
+  const running = runningProcess(runDir, planned.name);
+  const change = running && command.fingerprint && changeSince(running.fingerprint, command.fingerprint);
+  if (change !== undefined && options.withRestarts !== false)
+    return await restartAs(options, planned, command, { change, graceMs: GRACE_MS });
+  const outcome = await ensureRunning(options, planned, () => startProcess(runDir, planned, command));
+  if (change === undefined || outcome.state === 'failed') return outcome;
+  return { ...outcome, reason: `runs on, although ${change}` };
 }

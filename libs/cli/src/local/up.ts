@@ -16,7 +16,7 @@ import { findNatsServer, reloadNats } from './nats-server.ts';
 import { runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedMember } from './plan.ts';
 import { recordFleet } from './port-offset.ts';
-import { type Changed, left, restartChanged } from './restart.ts';
+import { type Changed, ensureCurrent, left, restartChanged } from './restart.ts';
 import { ensureRunning, type Outcome, type StartOptions } from './start.ts';
 import { startProcess } from './start-process.ts';
 
@@ -38,7 +38,7 @@ export interface UpOptions extends StartOptions<FleetPlan> {
 
 /**
  * Starts the fleet as plain processes: stops services that are no members any more, then keys, NATS and its streams, then the trader, the profiles and the console in
- * parallel. Then restarts, one at a time, running services whose program, configuration, environment or keys have changed
+ * parallel. Restarts a NATS server whose program or folder has changed, and then, one at a time, running services whose program, configuration, environment or keys have changed
  * since their start; leaves the others alone. Waits until every process is ready and reports those that fail; retries nothing. Throws
  * CONFIG_INVALID when there is no nats-server, when the fleet in this folder runs on other ports, and, before it changes
  * anything, for a fleet of a newer version.
@@ -66,9 +66,7 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   const former = (await stopFormerMembers(plan, options.clock)).map(({ name }): Outcome => {
     return { name, url: '', state: 'stopped', reason: NO_MEMBER };
   });
-  const nats = await ensureRunning(options, plan.nats, () =>
-    startProcess(plan.runDir, plan.nats, natsCommand(plan, server.command, options.env)),
-  );
+  const nats = await ensureCurrent(options, plan.nats, natsCommand(plan, server.command, options.env));
   if (nats.state === 'failed') return [...former, nats];
   if (nats.state === 'already running' && readSecret(natsConfig) !== before)
     await reloadNats(plan, options.clock);
