@@ -6,9 +6,11 @@ import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { failure } from '../../testing/fleet-folder.ts';
+import { memberCommands, natsCommand } from './commands.ts';
 import { runningProcess } from './pid-file.ts';
 import { planFleet, serviceEnv } from './plan.ts';
 import { recordedOffset } from './port-offset.ts';
+import type { ProcessCommand } from './start-process.ts';
 
 const root = resolve(import.meta.dirname, '../../../..');
 
@@ -36,6 +38,22 @@ test('a damaged pid file or fleet.json is named with its remedy, and is no sign 
   }
   writeFileSync(join(dir, 'fleet.json'), '{"port_offset":100}');
   assert.deepEqual([recordedOffset(dir), recordedOffset(runDir)], [100, undefined]);
+});
+
+test('NATS, the trader and the console get no keys of providers, and a profile and a configuration that names one do', (t) => {
+  const home = tempDir(t);
+  const plan = { ...planFleet({ root }), home };
+  const { trader = assert.fail(), profiles, console } = plan;
+  const env = { PATH: '/bin', GROQ_API_KEY: 'secret', HTTPS_PROXY: 'http://proxy' };
+  const keyOf = (command: ProcessCommand) => command.env.GROQ_API_KEY;
+  const commandFor = memberCommands({ plan, env });
+  assert.deepEqual(natsCommand(plan, 'nats-server', env).env, { PATH: '/bin', HOME: plan.dir });
+  assert.deepEqual([trader, console].map(commandFor).map(keyOf), [undefined, undefined]);
+  assert.equal(commandFor(console).env.HTTPS_PROXY, 'http://proxy');
+  assert.equal(keyOf(commandFor(profiles[0] ?? assert.fail())), 'secret');
+  mkdirSync(join(home, 'trader'));
+  writeFileSync(join(home, 'trader/fleet.yaml'), 'key_env: GROQ_API_KEY');
+  assert.equal(keyOf(commandFor(trader)), 'secret');
 });
 
 test("the operator's NODE_OPTIONS reach a service, and take precedence over the fleet's", () => {
