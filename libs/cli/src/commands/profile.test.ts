@@ -43,6 +43,8 @@ test('a profile is added with its model, and removed again without a trace in th
   const added = await fleet(['profile', 'add', 'oracle', ...options, ...more]);
   assert.equal(added.code, 0, added.stderr);
   assert.match(added.stdout, /^oracle is a member, on port 9225:$/m);
+  assert.ok(existsSync(join(root, '.fleet/keys/switch/A2A_HERMES_TOKEN_SWITCH_TO_ORACLE')));
+  assert.match(readFileSync(join(root, '.fleet/keys/nats/nats.conf'), 'utf8'), /user: "oracle"/);
   const { fleet: own } = parse(readFileSync(join(root, 'profiles/oracle/fleet.yaml'), 'utf8'));
   assert.deepEqual([own.tier, own.purpose, own.role], ['opus', 'Finds "it": now.', 'worker']);
   assert.equal(own.server.bind_port, `\${ORACLE_PORT:-9225}`);

@@ -1,5 +1,6 @@
 import { join, relative } from 'node:path';
 import { confirm, isCancel } from '@clack/prompts';
+import { version } from '@hermes-fleet/installation';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { command, type Values } from '../command-line/command.ts';
 import { checkedModel } from '../command-line/model-options.ts';
@@ -10,26 +11,35 @@ import { addProfile, freePort, removeProfile } from '../folder/change-members.ts
 import { currentFolder } from '../folder/fleet-folder.ts';
 import { readMembers } from '../folder/members.ts';
 import type { ModelChoice } from '../folder/profile-files.ts';
+import { initKeys } from '../keys/init.ts';
+import { keyPaths } from '../keys/layout.ts';
+import { readSecret } from '../keys/secret-file.ts';
 import { stopProcess } from '../local/down.ts';
 import { lockFolder } from '../local/folder-lock.ts';
+import { reloadNats } from '../local/nats-server.ts';
+import { type FleetPlan, planFleet } from '../local/plan.ts';
+import { recordedOffset } from '../local/port-offset.ts';
+import { checkVersion, versionFile } from '../upgrade/state-version.ts';
 
 const STOP_MS = 25_000;
 const TIERS = ['haiku', 'sonnet', 'opus'];
 
-const addCommand = command(profileAddUsage, ({ values, positionals, stdout }) => {
+const addCommand = command(profileAddUsage, async ({ values, positionals, stdout }) => {
   const name = oneArgument(positionals, 'profile add takes the name of one profile');
   if (values.tier !== undefined && !TIERS.includes(values.tier))
     throw new UsageError(`--tier must be ${TIERS.join(', ')}, not "${values.tier}"`);
   const folder = currentFolder();
   using _lock = lockFolder(folder.dir, 'fleet profile add');
+  checkVersion(versionFile(join(folder.dir, 'keys')), version());
   const port = wholeNumber('port', values.port, undefined) ?? freePort(readMembers(folder.home));
   const { tier, purpose, like } = values;
   const profile = { member: { name, port }, tier, purpose, model: modelIn(values) };
   const changed = addProfile(folder, profile, like);
+  await addKeys(planFleet({ root: folder.root, portOffset: recordedOffset(folder.dir) ?? 0 }));
   printLines(stdout, [
     `${name} is a member, on port ${port}:`,
     ...changed.map((path) => `  ${relative(folder.root, path)}`),
-    'fleet up makes its keys and starts it',
+    'fleet up starts it, and applies it to the others',
   ]);
   return 0;
 });
@@ -48,6 +58,7 @@ const removeCommand = command(profileRemoveUsage, async ({ values, positionals, 
     }
   }
   using _lock = lockFolder(folder.dir, 'fleet profile remove');
+  checkVersion(versionFile(join(folder.dir, 'keys')), version());
   const { changed, moved } = removeProfile(folder, name);
   const { state } = await stopProcess(join(folder.dir, 'run'), name, STOP_MS, systemClock);
   const at = (path: string): string => relative(folder.root, path);
@@ -60,6 +71,27 @@ const removeCommand = command(profileRemoveUsage, async ({ values, positionals, 
   ]);
   return 0;
 });
+
+/**
+ * Makes the missing keys of a fleet of processes that has some, because a member that restarts reads those of the new one. A fleet
+ * without keys gets all of them from `fleet up`.
+ */
+async function addKeys(plan: FleetPlan): Promise<void> {
+  const { natsConfig } = keyPaths(plan.keysDir);
+  const before = readSecret(natsConfig);
+  if (before === undefined) return;
+  initKeys({
+    dir: plan.keysDir,
+    services: plan.members.map(({ name }) => name),
+    nats: {
+      storeDir: plan.natsStoreDir,
+      host: '127.0.0.1',
+      port: plan.nats.port,
+      syncAlways: before.includes('sync_interval: always'),
+    },
+  });
+  await reloadNats(plan, systemClock);
+}
 
 /** The model that the options name; undefined for that of the profile whose files are taken. Throws UsageError. */
 function modelIn(values: Values<typeof profileAddUsage.options>): ModelChoice | undefined {
