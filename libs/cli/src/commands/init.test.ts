@@ -9,10 +9,10 @@ import { fleet, serveAnswers } from '../../testing/profile-stub.ts';
 const yamlOf = (...path: string[]) => parse(readFileSync(join(...path), 'utf8'), { merge: true });
 
 test('without a terminal init asks nothing, and makes a fleet of four profiles that calls no model', async (t) => {
-  const root = join(tempDir(t), 'Acme Fleet');
+  const root = join(tempDir(t), 'Acme Fleet ü');
   const { code, stdout, stderr } = await fleet(['init', root]);
   assert.equal(code, 0, stderr);
-  assert.match(stdout, /^Next: cd '.*Acme Fleet' && fleet up$/m);
+  assert.match(stdout, /^Next: cd '.*Acme Fleet ü' && fleet up$/m);
   const members = yamlOf(root, 'members.yaml');
   assert.deepEqual(Object.keys(members.profiles), ['switch', 'neo', 'morpheus', 'trinity']);
   assert.match(members.name, /^acme-fleet-[0-9a-f]{4}$/);

@@ -13,6 +13,8 @@ const VERSION_TIMEOUT_MS = 20_000;
 export interface NatsServerOptions extends Partial<Pick<NatsConfigOptions, 'users' | 'monitorPort' | 'tls'>> {
   /** The nats-server to run; default `NATS_SERVER_BIN`, or else `nats-server` on the PATH. */
   readonly binary?: string;
+  /** A temporary folder by default. */
+  readonly storeDir?: string;
 }
 
 /** A real nats-server with JetStream on 127.0.0.1, for tests. */
@@ -44,7 +46,7 @@ export async function startNatsServer(
     writeFile(
       configFile,
       renderNatsConfig({
-        storeDir: join(dir, 'store'),
+        storeDir: options.storeDir ?? join(dir, 'store'),
         host: '127.0.0.1',
         port,
         syncAlways: supportsSyncInterval(version),

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { connect } from 'nats';
 import { startNatsServer } from '../../testing/nats-server.ts';
 import { renderNatsConfig } from './nats-config.ts';
@@ -16,7 +19,14 @@ test('sync_interval and the monitor are written only on request', () => {
 test('a value cannot escape its quotes', () => {
   const user = { user: 'a" b\\', password: 'p' };
   assert.match(renderNatsConfig({ ...base, users: [user] }), /user: "a\\" b\\\\",/);
-  assert.throws(() => renderNatsConfig({ ...base, storeDir: '/data\nport: 1' }), { code: 'CONFIG_INVALID' });
+  for (const storeDir of ['/data\nport: 1', '/data\u0085', '/data\ud800'])
+    assert.throws(() => renderNatsConfig({ ...base, storeDir }), { code: 'CONFIG_INVALID' });
+});
+
+test('a real server stores its streams in a folder whose name is not ASCII', async (t) => {
+  const storeDir = join(tempDir(t), 'jürgen "日本"');
+  const server = await startNatsServer(t, { storeDir });
+  assert.ok(existsSync(join(storeDir, 'jetstream')), server.url);
 });
 
 test('a real server accepts bcrypt hashes, plain passwords with quotes, and the monitor', {

@@ -39,10 +39,10 @@ export interface NatsConfigOptions {
 const MAX_STORE_BYTES = 8 * 1024 ** 3;
 const MAX_MEMORY_BYTES = 64 * 1024 ** 2;
 
-/** A string of a nats-server configuration. Throws CONFIG_INVALID for text that is not printable ASCII. */
+/** A string of a nats-server configuration, which is UTF-8. Throws CONFIG_INVALID for text with control characters. */
 export function quote(text: string, label: string): string {
-  if (/^[\x20-\x7e]*$/.test(text)) return `"${text.replace(/["\\]/g, '\\$&')}"`;
-  throw new FleetError('CONFIG_INVALID', `${label} for the NATS configuration must be printable ASCII`);
+  if (!/\p{Cc}/u.test(text) && text.isWellFormed()) return `"${text.replace(/["\\]/g, '\\$&')}"`;
+  throw new FleetError('CONFIG_INVALID', `${label} for the NATS configuration must be text without control characters`);
 }
 
 function renderUser(entry: NatsUser): string {
@@ -65,7 +65,7 @@ function renderTls({ certFile, keyFile, caFile }: NatsTls): string[] {
   ];
 }
 
-/** Renders a nats-server configuration with JetStream on disk. Throws CONFIG_INVALID for text that is not printable ASCII. */
+/** Renders a nats-server configuration with JetStream on disk. Throws CONFIG_INVALID for text with control characters. */
 export function renderNatsConfig(options: NatsConfigOptions): string {
   const host = quote(options.host, 'the host');
   const lines = [
