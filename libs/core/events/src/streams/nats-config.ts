@@ -42,7 +42,10 @@ const MAX_MEMORY_BYTES = 64 * 1024 ** 2;
 /** A string of a nats-server configuration, which is UTF-8. Throws CONFIG_INVALID for text with control characters. */
 export function quote(text: string, label: string): string {
   if (!/\p{Cc}/u.test(text) && text.isWellFormed()) return `"${text.replace(/["\\]/g, '\\$&')}"`;
-  throw new FleetError('CONFIG_INVALID', `${label} for the NATS configuration must be text without control characters`);
+  throw new FleetError(
+    'CONFIG_INVALID',
+    `${label} for the NATS configuration must be text without control characters`,
+  );
 }
 
 function renderUser(entry: NatsUser): string {
