@@ -120,7 +120,12 @@ test('init refuses a folder that has one of its files, and wrong options, and ch
     [['--model', 'openai-compatible/x'], /needs --base-url/],
     [['--model', 'openai/x', '--key-env', 'NOT_SET_HERE'], /the variable NOT_SET_HERE is not set/],
     [['--repository', 'file:///x'], /must be an https address or a folder/],
+    [['--repository', 'https://ghp_s3cret@x.example/y'], /--repository must have no user name/],
+    [['--repository', 'http://me:s3cret@x.example/y'], /must have no .* name the variable/],
     [['--base', 'main'], /need --repository/],
+    [['--profiles', 'switch,neo,switch'], /--profiles switch,neo,switch names switch twice/],
+    [['--profiles', 'switch,,neo'], /--profiles switch,,neo has an empty name/],
+    [['--profiles', `switch,${'x'.repeat(64)}`], /--profiles: x+ is longer than 63 characters/],
     [
       ['--repository', 'https://x.example/y', '--repository-token-env', 'no name'],
       /must be the name of a variable/,
@@ -130,6 +135,11 @@ test('init refuses a folder that has one of its files, and wrong options, and ch
     const refused = await fleet(['init', folder, ...options]);
     assert.notEqual(refused.code, 0);
     assert.match(refused.stderr, reason);
+    assert.doesNotMatch(refused.stderr, /s3cret/);
     assert.ok(!existsSync(folder));
   }
+  const file = join(root, 'README.md');
+  assert.match((await fleet(['init', file])).stderr, /README\.md is no folder, and nothing was changed/);
+  assert.match((await fleet(['init', join(file, 'f')])).stderr, /cannot be written \(ENOTDIR\): nothing was/);
+  assert.equal(readFileSync(file, 'utf8'), 'mine');
 });

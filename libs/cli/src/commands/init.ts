@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { version } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
@@ -29,6 +29,8 @@ const initCommand = command(initUsage, async (invocation) => {
   const { positionals, values, env, stdin, stdout, stderr } = invocation;
   if (positionals.length > 1) throw new UsageError('init takes the name of one folder');
   const root = resolve(positionals[0] ?? '.');
+  if (statSync(root, { throwIfNoEntry: false })?.isDirectory() === false)
+    throw new FleetError('CONFIG_INVALID', `${root} is no folder, and nothing was changed: name another one`);
   const found = inTheWay(root);
   if (found.length > 0)
     throw new FleetError(

@@ -30,6 +30,7 @@ const TAKEN = new Set([
   ...['events', 'backup', 'welcome', 'localhost', 'docker', 'fleet', 'bind', 'health'],
 ]);
 
+const MAX_NAME = 63;
 export const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MemberSchema = z.strictObject({ port: z.int().min(1).max(65_535) });
 
@@ -83,6 +84,7 @@ function problemsOf({ profiles, trader, console }: Listed): readonly Problem[] {
 
 /** Why a profile cannot have this name beside the others; undefined when it can. */
 export function problemOfName(name: string, others: readonly string[]): string | undefined {
+  if (name.length > MAX_NAME) return `is longer than ${MAX_NAME} characters`;
   if (!isName(name)) return 'is not a name of lower-case letters, digits and "-"';
   if (TAKEN.has(name)) return 'is a name that the fleet uses itself';
   if (others.includes(name)) return 'is a profile already';

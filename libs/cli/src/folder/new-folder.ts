@@ -71,16 +71,19 @@ export function newMembers(
     console: shipped.console,
     variables,
   };
+  const list = `--profiles ${profiles.join(',')}`;
+  if (!profiles.includes(ORCHESTRATOR)) throw invalid(list, `has no ${ORCHESTRATOR}, which takes the tasks`);
+  if (profiles.includes('')) throw invalid(list, 'has an empty name');
+  const twice = profiles.find((name, at) => profiles.indexOf(name) !== at);
+  if (twice !== undefined) throw invalid(list, `names ${twice} twice`);
   const names = [ORCHESTRATOR, ...profiles.filter((name) => name !== ORCHESTRATOR)];
-  if (!profiles.includes(ORCHESTRATOR))
-    throw invalid(profiles.join(','), `has no ${ORCHESTRATOR}, which takes the tasks`);
   const listed: Member[] = [];
   for (const name of names) {
     const problem = problemOfName(
       name,
       listed.map((each) => each.name),
     );
-    if (problem !== undefined) throw invalid(name, problem);
+    if (problem !== undefined) throw invalid(`--profiles: ${name}`, problem);
     let port = shipped.profiles.find((each) => each.name === name)?.port ?? shipped.console.port + 1;
     while (problemOfPort(port, { ...start, profiles: listed }) !== undefined) port += 1;
     listed.push({ name, port });

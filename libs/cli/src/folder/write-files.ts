@@ -17,6 +17,7 @@ export function writeFiles(files: readonly WrittenFile[]): readonly string[] {
     .map((file) => ({ ...file, before: existsSync(file.path) ? readFileSync(file.path, 'utf8') : undefined }))
     .filter(({ text, before }) => text !== before);
   const folders: string[] = [];
+  const begun: string[] = [];
   let at = '';
   let renamed = 0;
   try {
@@ -24,6 +25,7 @@ export function writeFiles(files: readonly WrittenFile[]): readonly string[] {
       at = path;
       const made = mkdirSync(dirname(path), { recursive: true });
       if (made !== undefined) folders.push(made);
+      begun.push(beside(path));
       writeFileSync(beside(path), text, { mode, flush: true });
     }
     for (const { path } of changed) {
@@ -32,9 +34,8 @@ export function writeFiles(files: readonly WrittenFile[]): readonly string[] {
       renamed += 1;
     }
   } catch (cause) {
-    for (const [index, { path, before }] of changed.entries()) {
-      rmSync(beside(path), { force: true });
-      if (index >= renamed) continue;
+    for (const file of begun) rmSync(file, { force: true });
+    for (const { path, before } of changed.slice(0, renamed)) {
       if (before === undefined) rmSync(path, { force: true });
       else writeFileSync(path, before);
     }

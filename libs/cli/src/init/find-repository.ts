@@ -36,8 +36,13 @@ export function repositoryFrom(
         ? `${source} has no origin with an https address: name one, or leave --repository out: fleet send --repo ${source} sends a clone as it is`
         : `--repository must be an https address or a folder, not "${source}"`,
     );
-  if (url.password !== '')
-    throw new UsageError('--repository must have no password: name a variable with --repository-token-env');
+  // An address of the user is refused, so that nobody believes its token is stored; that of a clone often names a user.
+  if (!isPath && (url.username !== '' || url.password !== ''))
+    throw new UsageError(
+      '--repository must have no user name and no password or token in its address: name the variable that has the token with --repository-token-env',
+    );
+  url.username = '';
+  url.password = '';
   const head = isPath
     ? read('symbolic-ref', '--short', 'refs/remotes/origin/HEAD').replace(/^origin\//, '')
     : '';
@@ -54,5 +59,4 @@ export function repositoryFrom(
 }
 
 /** The https address of an address over SSH at the same host. */
-const httpsOf = (address: string): string =>
-  address.replace(/^(?:ssh:\/\/)?git@([^:/]+)[:/]/, 'https://$1/').replace(/^(https:\/\/)[^@/]*@/, '$1');
+const httpsOf = (address: string): string => address.replace(/^(?:ssh:\/\/)?git@([^:/]+)[:/]/, 'https://$1/');
