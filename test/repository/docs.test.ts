@@ -25,6 +25,7 @@ import {
 import { renderDispatchText } from '@hermes-fleet/protocol/prose';
 import { PEER_SCOPES } from '@hermes-fleet/service';
 import { parse } from 'yaml';
+import { USAGES } from '../../libs/cli/src/commands.ts';
 import { createDraft } from '../../services/trader/src/control/response-draft.ts';
 import { controlEvent } from '../../services/trader/src/store/control-event.ts';
 import { doc, docs, fenced, plain, rows, section } from '../support/docs.ts';
@@ -126,6 +127,31 @@ test('every command, key of fleet.yaml, scope and kind that the documents name i
     ].map((name) => `${file}: ${name}`);
   });
   assert.deepEqual(missing, []);
+});
+
+test('every command line of a document, and of the README of the package, has a command and options that are there', () => {
+  const given = new Set(['help', 'version', 'json', 'output']);
+  const pages = [...docs(), { file: 'deploy/package/README.md', text: doc('deploy/package/README.md') }];
+  const wrong = pages.flatMap(({ file, text }) => {
+    const lines = fenced(text, 'sh').flatMap((block) => [
+      ...block
+        .replaceAll(/\\\n/g, ' ')
+        .replaceAll(/'[^']*'|"[^"]*"/g, "''")
+        .matchAll(/^(?:\.\/)?fleet ([a-z-][^\n#|&;)]*)/gm),
+    ]);
+    return lines
+      .map(at1)
+      .filter((line) => {
+        const usage = USAGES.filter(({ name }) => `${line} `.startsWith(`${name} `)).at(-1);
+        const options = [...line.matchAll(/(?<=\s)--([a-z-]+)/g)].map(at1);
+        const known = new Set([...given, ...Object.keys(usage?.options ?? {})]);
+        return (
+          (usage === undefined && !/^(help|--)/.test(line)) || options.some((option) => !known.has(option))
+        );
+      })
+      .map((line) => `${file}: fleet ${line}`);
+  });
+  assert.deepEqual(wrong, []);
 });
 
 test('events.md has every event', () => {
