@@ -14,7 +14,7 @@ import { ASSETS, folder } from '@hermes-fleet/installation';
 import { z } from 'zod';
 import { VENDOR } from '../../services/console/src/web/static-files.ts';
 import { bundle } from './bundle.ts';
-import { licenseFaults } from './licenses.ts';
+import { containedFaults, licenseFaults } from './licenses.ts';
 import { type LockedPackage, readLock } from './lock.ts';
 import { thirdPartyNotices } from './notices.ts';
 import { softwareBill } from './sbom.ts';
@@ -59,9 +59,7 @@ export async function buildPackage(
   }: { readonly revision?: string | undefined; readonly hasTemplates?: boolean },
 ): Promise<void> {
   const lock = readLock(root);
-  const faults = licenseFaults(lock);
-  if (faults.length > 0)
-    throw new Error(`licences that deploy/package/licenses.ts does not allow:\n${faults.join('\n')}`);
+  refuse(licenseFaults(lock));
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
 
@@ -95,6 +93,7 @@ export async function buildPackage(
   // Confined commands, such as MCP servers, read this folder only.
   writeFileSync(join(out, 'dist/package.json'), '{ "type": "module" }\n');
   const contained = packagesOf([...modules, ...vendored.map((path) => `${vendor}/${path}`)], lock);
+  refuse(containedFaults(contained));
   writeFileSync(join(out, 'THIRD-PARTY-NOTICES'), thirdPartyNotices(root, contained));
   writeFileSync(join(out, 'sbom.cdx.json'), softwareBill(product, contained));
 
@@ -103,6 +102,11 @@ export async function buildPackage(
     const isRunnable = statSync(join(out, path)).isDirectory() || path === BIN;
     chmodSync(join(out, path), isRunnable ? 0o755 : 0o644);
   }
+}
+
+function refuse(faults: readonly string[]): void {
+  if (faults.length > 0)
+    throw new Error(`licences that deploy/package/licenses.ts does not allow:\n${faults.join('\n')}`);
 }
 
 /** The packages of others that these files belong to, sorted; one that is installed at two places is there once. */
