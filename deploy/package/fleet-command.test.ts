@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
@@ -38,6 +38,28 @@ async function run(command: string, ...args: string[]) {
 test('the command runs the program where Node.js is new enough', async (t) => {
   const { command } = packageFor(t, '>=24.15');
   assert.deepEqual(await run(command, 'send', 'a b'), { out: 'runs send a b\n', error: '', code: 0 });
+});
+
+test('compiled code is cached where only the user can write, or nowhere', async (t) => {
+  const { command } = packageFor(t, '>=24.15');
+  const home = tempDir(t);
+  const start = async (env: NodeJS.ProcessEnv): Promise<void> => {
+    const child = spawn(process.execPath, [command], { env, stdio: 'ignore' });
+    assert.deepEqual(await once(child, 'exit'), [0, null]);
+  };
+  const tmp = tempDir(t);
+  await start({ HOME: home, TMPDIR: tmp });
+  const cache = join(home, '.cache/hermes-fleet');
+  assert.equal(statSync(cache).mode & 0o777, 0o700);
+  assert.notDeepEqual(readdirSync(cache), []);
+  await start({ HOME: home, NODE_COMPILE_CACHE: join(home, 'mine'), XDG_CACHE_HOME: join(home, 'x') });
+  assert.ok(existsSync(join(home, 'mine')) && !existsSync(join(home, 'x')));
+  const shared = join(home, 'shared/hermes-fleet');
+  mkdirSync(shared, { recursive: true });
+  chmodSync(shared, 0o777);
+  await start({ HOME: home, TMPDIR: tmp, XDG_CACHE_HOME: join(home, 'shared') });
+  await start({ HOME: '/proc/none', TMPDIR: tmp });
+  assert.deepEqual([readdirSync(shared), readdirSync(tmp)], [[], []]);
 });
 
 test('an old Node.js says which one is needed and how to get it', async (t) => {
