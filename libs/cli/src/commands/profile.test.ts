@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
@@ -66,6 +66,9 @@ test('a profile is added with its model, and removed again without a trace in th
   assert.equal(removed.code, 0, removed.stderr);
   assert.deepEqual(textsIn(root), before);
   assert.ok(existsSync(join(root, '.fleet/removed/oracle-1/config.yaml')));
+  const place = join(root, '.fleet/removed');
+  renameSync(join(place, 'oracle-1'), join(place, 'oracle-2'));
+  assert.match((await fleet(['profile', 'remove', 'neo', '--yes'])).stdout, /\.fleet\/removed\/neo-3$/m);
 });
 
 test('a profile that cannot be changes nothing', async (t) => {
@@ -96,6 +99,9 @@ test('a profile that cannot be changes nothing', async (t) => {
   const { stderr } = await fleet(['profile', 'add', 'oracle']);
   assert.match(stderr, /console\.yaml: console\.profiles is a map in braces/);
   writeFileSync(join(root, 'console/console.yaml'), before.get('console/console.yaml') ?? '');
+  writeFileSync(join(root, '.fleet/removed'), '');
+  const unmoved = await fleet(['profile', 'remove', 'coder', '--yes']);
+  assert.match(unmoved.stderr, /profiles\/coder cannot be moved .*: nothing was changed/);
   assert.deepEqual(textsIn(root), before);
 });
 

@@ -1,7 +1,7 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { asset } from '@hermes-fleet/installation';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { type FleetFolder, MEMBERS_FILE } from './fleet-folder.ts';
 import { followingFiles } from './following-files.ts';
@@ -99,13 +99,43 @@ export function removeProfile(
     );
   const members = { ...before, profiles: before.profiles.filter((each) => each.name !== name) };
   const list = removeEntry(membersFile(home), ['profiles'], name);
-  const changed = writeFiles([...followingFiles(folder, members, { removed: [name] }), list]);
-  const place = join(dir, 'removed');
-  mkdirSync(place, { recursive: true, mode: 0o700 });
-  const moved = join(place, `${name}-${readdirSync(place).length + 1}`);
-  cpSync(join(home, 'profiles', name), moved, { recursive: true });
-  rmSync(join(home, 'profiles', name), { recursive: true });
+  const files = [...followingFiles(folder, members, { removed: [name] }), list];
+  const own = join(home, 'profiles', name);
+  // A copy, because the folders may be on two file systems. It is whole before anything changes.
+  const moved = copyAway(own, join(dir, 'removed'), name);
+  let changed: readonly string[];
+  try {
+    changed = writeFiles(files);
+  } catch (error) {
+    rmSync(moved, { recursive: true });
+    throw error;
+  }
+  rmSync(own, { recursive: true });
   return { changed, moved };
+}
+
+/**
+ * Copies a folder into `place`, with the first number after those of earlier ones, some of which the user may have taken away. Throws
+ * CONFIG_INVALID, and leaves nothing, where that cannot be.
+ */
+function copyAway(from: string, place: string, name: string): string {
+  const partial = join(place, `.${name}.new`);
+  try {
+    mkdirSync(place, { recursive: true, mode: 0o700 });
+    const numbers = readdirSync(place).map((each) => Number(/-(\d+)$/.exec(each)?.[1] ?? 0));
+    const to = join(place, `${name}-${Math.max(0, ...numbers) + 1}`);
+    rmSync(partial, { recursive: true, force: true });
+    cpSync(from, partial, { recursive: true });
+    renameSync(partial, to);
+    return to;
+  } catch (cause) {
+    if (existsSync(partial)) rmSync(partial, { recursive: true });
+    const reason = `cannot be moved to ${place} (${systemCode(cause) ?? cause})`;
+    throw new FleetError('CONFIG_INVALID', `${from} ${reason}: nothing was changed`, {
+      cause,
+      fields: [{ path: from, reason }],
+    });
+  }
 }
 
 export const readProfile = (dir: string) => ({
