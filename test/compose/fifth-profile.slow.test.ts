@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
@@ -13,44 +13,24 @@ const GUIDE = section(doc('docs/peering.md'), 'Adding a profile by configuration
 /** Parts of a checkout that are no part of it, or large. */
 const LEFT_OUT = /^(node_modules|\.git|\.cache|\.fleet)(\/|$)|(^|\/)state(\/|$)/;
 
-const unindented = (block: string): string => block.replaceAll(/^ {3}/gm, '');
-
 test('a fifth profile in containers takes tasks, as docs/peering.md adds it', {
   skip: withoutEngine(),
 }, async (t) => {
-  const { env } = composeProject(t);
   const dir = join(tempDir(t), 'checkout');
+  const { env } = composeProject(t, { ORACLE_PORT: '0', FLEET_FOLDER: dir });
   cpSync(ROOT, dir, { recursive: true, filter: (source) => !LEFT_OUT.test(relative(ROOT, source)) });
-  const edit = (file: string, change: (text: string) => string): void => {
-    const before = readFileSync(join(dir, file), 'utf8');
-    assert.notEqual(change(before), before, `${file} has nothing to change`);
-    writeFileSync(join(dir, file), change(before));
-  };
   const run = async (command: string, args: readonly string[]): Promise<string> => {
     const { code, stdout, stderr } = await runProgram(command, args, { cwd: dir, env, timeoutMs: 300_000 });
     assert.equal(code, 0, `${command} ${args.join(' ')}\n${stdout}${stderr}`);
     return stdout;
   };
 
-  const profile = join(dir, 'deploy/profiles/oracle');
-  cpSync(join(dir, 'deploy/profiles/neo'), profile, { recursive: true });
-  edit('deploy/profiles/oracle/IDENTITY.md', (text) => text.replace(/^name: .*$/m, 'name: oracle'));
-  const configuration = /^ {3}```yaml\n(.*?)^ {3}```$/ms.exec(GUIDE)?.[1] ?? '';
-  writeFileSync(join(profile, 'fleet.yaml'), unindented(configuration));
-  const [caller = '', agent = ''] = [...GUIDE.matchAll(/^ +oracle: \{.*\}$/gm)].map(([line]) =>
-    unindented(line),
-  );
-  edit('deploy/profiles/switch/fleet.yaml', (text) =>
-    text
-      .replace('    callers:\n', `    callers:\n${caller}\n`)
-      .replace('  agents:\n', `  agents:\n${agent}\n`),
-  );
-  const [override = ''] = fenced(GUIDE, 'yaml');
-  // The engine chooses the port.
-  writeFileSync(join(dir, 'docker-compose.override.yml'), override.replace('9230:9230', '0:9230'));
-  const [tokens = ''] = fenced(GUIDE, 'sh').slice(-1);
-  await run('sh', ['-e', '-c', tokens]);
-  await run('docker', ['compose', 'up', '--detach', '--wait', 'switch', 'oracle']);
+  const [commands = ''] = fenced(GUIDE, 'sh');
+  const [add, up, ...others] = commands.trim().split('\n');
+  assert.deepEqual([up, others], ['fleet up', []]);
+  assert.match(add ?? '', /^fleet profile add oracle /);
+  await run(process.execPath, [join(ROOT, 'libs/cli/src/main.ts'), ...(add ?? '').split(' ').slice(1)]);
+  await run('docker', ['compose', 'up', '--build', '--detach', '--wait', 'switch', 'oracle']);
 
   const token = (await run('docker', ['compose', 'run', '--rm', '--no-deps', '-T', 'keys', 'token'])).trim();
   const url = `http://${(await run('docker', ['compose', 'port', 'switch', '9219'])).trim()}`;

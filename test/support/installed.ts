@@ -36,7 +36,7 @@ export async function install(t: TestContext, env: Readonly<Record<string, strin
       cwd,
       env: { ...own, ...env },
       encoding: 'utf8',
-      timeout: 180_000,
+      timeout: 600_000,
     });
     if (error) throw error;
     if (status === code) return stdout;
