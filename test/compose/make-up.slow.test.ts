@@ -61,7 +61,8 @@ test('make up in a fresh checkout: Grafana cannot be had, the fleet runs, and th
     assert.match(token.stdout, /^[\w-]{43}\n$/);
     const ps = await make('ps');
     assert.equal(ps.code, 0, ps.stderr);
-    for (const name of ['switch', 'nats', 'prometheus']) assert.match(ps.stdout, new RegExp(`-${name}-1`));
+    for (const name of ['switch', 'nats', 'prometheus'])
+      assert.match(ps.stdout, new RegExp(`^${name} +ready `, 'm'));
   });
 
   await t.test('a port that is in use is named, and the exit code is not 0', async (t) => {
