@@ -6,7 +6,7 @@ import { ASSETS, program, version } from '@hermes-fleet/installation';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol/ports';
 import { command, type Invocation } from '../command-line/command.ts';
-import { quote, UsageError } from '../command-line/option-values.ts';
+import { quote } from '../command-line/option-values.ts';
 import { columns, printLines } from '../command-line/output.ts';
 import { ownCommand } from '../command-line/own-command.ts';
 import { untilStopped } from '../command-line/until-stopped.ts';
@@ -42,13 +42,7 @@ type UpIn = Pick<Invocation<typeof upUsage.options>, 'values' | 'env' | 'stdout'
 const upCommand = command(upUsage, async (invocation) => {
   const { values, env } = invocation;
   const containers = await fleetInContainers(values, env);
-  if (containers) {
-    if (values['no-restart'] || values['no-supervisor'])
-      throw new UsageError(
-        '--no-restart and --no-supervisor are for processes, and the fleet is in containers',
-      );
-    return await upContainers(containers, invocation);
-  }
+  if (containers) return await upContainers(containers, invocation);
   if (values.dir === undefined) await prepareProcesses(invocation);
   const given = values['port-offset'] ?? (env.FLEET_PORT_OFFSET || undefined);
   const offset = given ?? (values.dir === undefined ? await offsetOfNew(invocation) : undefined);
