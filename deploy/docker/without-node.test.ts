@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
@@ -41,7 +41,11 @@ const MORE_TOOLS = ['grep', 'sleep', 'xargs', 'kill', 'tr', 'pwd'];
 
 /** A checkout on a host without Node.js and npm; the image has the program. */
 function hostWithoutNode(t: TestContext, program: string) {
-  const dir = realpathSync(tempDir(t, { prefix: 'my fleet ' }));
+  const dir: string = tempDir(t, {
+    prefix: 'my fleet ',
+    // The shell that answers a command ends a little later, after it has removed its folder.
+    closeFirst: () => until(() => readdirSync(join(dir, 'tmp')).length === 0, 'the answering shell to end'),
+  });
   for (const folder of ['bin', 'deploy/docker', 'else where/.git', 'else where/deep', 'tmp'])
     mkdirSync(join(dir, folder), { recursive: true });
   for (const file of ['deploy/docker/without-node.sh', '.env'])
