@@ -77,7 +77,7 @@ test('the notices and the bill of materials name each package that the bundles c
       named.some((each) => each.startsWith(`${name} `)),
       name,
     );
-  // Of the tools that build the package, none is in it.
+  // The package has none of the tools that build it.
   assert.ok(!named.some((each) => each.startsWith('rolldown ')));
 });
 

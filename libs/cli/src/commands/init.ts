@@ -14,8 +14,8 @@ import { writeFiles } from '../folder/write-files.ts';
 import { type Answers, askForFleet, listOf } from '../init/ask-for-fleet.ts';
 import { repositoryFrom } from '../init/find-repository.ts';
 import { testModel } from '../init/test-model.ts';
-import { initKeys } from '../keys/init.ts';
 import { planFleet } from '../local/plan.ts';
+import { makeProcessKeys } from '../local/process-keys.ts';
 
 type InitInvocation = Invocation<typeof initUsage.options>;
 
@@ -45,14 +45,9 @@ const initCommand = command(initUsage, async (invocation) => {
   const members = newMembers(root, choices);
   const files = writeFiles(newFolderFiles(root, members, choices));
   const folder = folderAt(root);
-  const { keysDir, natsStoreDir, nats } = planFleet({ root });
   mkdirSync(folder.dir, { mode: 0o711 });
   chmodSync(folder.dir, 0o711);
-  initKeys({
-    dir: keysDir,
-    services: servicesOf(members),
-    nats: { storeDir: natsStoreDir, host: '127.0.0.1', port: nats.port, syncAlways: true },
-  });
+  makeProcessKeys(planFleet({ root }), true);
   const needsContainers = inContainers(process.platform);
   const token = choices.repository?.tokenEnv;
   const isUnset = token !== undefined && !env[token];

@@ -11,7 +11,6 @@ import { addProfile, freePort, removeProfile } from '../folder/change-members.ts
 import { currentFolder } from '../folder/fleet-folder.ts';
 import { readMembers } from '../folder/members.ts';
 import type { ModelChoice } from '../folder/profile-files.ts';
-import { initKeys } from '../keys/init.ts';
 import { keyPaths } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import { stopProcess } from '../local/down.ts';
@@ -19,6 +18,7 @@ import { lockFolder } from '../local/folder-lock.ts';
 import { reloadNats } from '../local/nats-server.ts';
 import { type FleetPlan, planFleet } from '../local/plan.ts';
 import { recordedOffset } from '../local/port-offset.ts';
+import { makeProcessKeys } from '../local/process-keys.ts';
 import { checkVersion, versionFile } from '../upgrade/state-version.ts';
 
 const STOP_MS = 25_000;
@@ -80,16 +80,7 @@ async function addKeys(plan: FleetPlan): Promise<void> {
   const { natsConfig } = keyPaths(plan.keysDir);
   const before = readSecret(natsConfig);
   if (before === undefined) return;
-  initKeys({
-    dir: plan.keysDir,
-    services: plan.members.map(({ name }) => name),
-    nats: {
-      storeDir: plan.natsStoreDir,
-      host: '127.0.0.1',
-      port: plan.nats.port,
-      syncAlways: before.includes('sync_interval: always'),
-    },
-  });
+  makeProcessKeys(plan, before.includes('sync_interval: always'));
   await reloadNats(plan, systemClock);
 }
 

@@ -23,7 +23,7 @@ const OPTIONAL: ReadonlySet<string> = new Set(['console', 'grafana']);
 const LABEL = 'hermes-fleet.checkout';
 
 /**
- * What `up` and `down` check before they change containers (docs/operations.md#several-checkouts): the Compose project is of
+ * Checks before `up` and `down` change containers (docs/operations.md#several-checkouts): the Compose project is of
  * this folder, which `up` records, and for `up` the ports are free; a fleet folder is given others at its first start. Returns the
  * environment for Compose, or undefined after saying on stderr what is wrong and the way out; nothing has changed then.
  */
@@ -82,7 +82,7 @@ async function otherFolder(root: string, name: string, call: Call): Promise<Othe
   const volumes = await call('volume', 'ls', '--quiet', '--filter', ofProject(name));
   const recorded = volumes === '' ? '' : await recordOf(name, call);
   const folders = new Set([...containers.split('\n'), recorded].filter((each) => each !== ''));
-  // Of another folder, a command in a container sees nothing.
+  // A command in a container sees nothing of another folder.
   const { stdout } = await onHost(['sh', '-c', WITH_COMPOSE_FILE, 'sh', ...folders], { output: 'text' });
   for (const [, file, folder = ''] of stdout.matchAll(/^(\S+) (.*)$/gm))
     if (folder !== root) return { folder, isCheckout: file === 'docker-compose.yml' };

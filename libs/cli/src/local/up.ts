@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setUpStreams } from '@hermes-fleet/events';
 import { version } from '@hermes-fleet/installation';
 import type { Log } from '@hermes-fleet/protocol/ports';
-import { initKeys } from '../keys/init.ts';
 import { CONSOLE, keyPaths, SETUP } from '../keys/layout.ts';
 import { connectionFromKeys } from '../keys/nats-user.ts';
 import { readSecret } from '../keys/secret-file.ts';
@@ -16,6 +15,7 @@ import { findNatsServer, reloadNats } from './nats-server.ts';
 import { runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedMember } from './plan.ts';
 import { recordFleet } from './port-offset.ts';
+import { makeProcessKeys } from './process-keys.ts';
 import { type Changed, ensureCurrent, left, restartChanged } from './restart.ts';
 import { ensureRunning, type Outcome, type StartOptions } from './start.ts';
 import { startProcess } from './start-process.ts';
@@ -52,16 +52,7 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   recordVersion(versionFile(plan.keysDir), version());
   const { natsConfig } = keyPaths(plan.keysDir);
   const before = readSecret(natsConfig);
-  initKeys({
-    dir: plan.keysDir,
-    services: plan.members.map(({ name }) => name),
-    nats: {
-      storeDir: plan.natsStoreDir,
-      host: '127.0.0.1',
-      port: plan.nats.port,
-      syncAlways: server.syncAlways,
-    },
-  });
+  makeProcessKeys(plan, server.syncAlways);
 
   const former = (await stopFormerMembers(plan, options.clock)).map(({ name }): Outcome => {
     return { name, url: '', state: 'stopped', reason: NO_MEMBER };
