@@ -17,6 +17,7 @@ import { currentFolder } from '../folder/fleet-folder.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { lockFolder } from '../local/folder-lock.ts';
 import { fleetInContainers, namesProcesses, plannedFleet } from '../running/running-fleet.ts';
+import { checkVersion, versionFile } from '../upgrade/state-version.ts';
 
 const KB = 1_000;
 const KEEP_SAFE = 'it holds the keys and the content of all tasks: keep it where only you can read it';
@@ -45,6 +46,8 @@ export const commands = [
     }
     const plan = plannedFleet(values);
     using _lock = lockFolder(plan.dir, 'fleet backup');
+    // The manifest names this version as that of the state.
+    checkVersion(versionFile(plan.keysDir), version());
     const options = { plan, member, release: version(), clock };
     if (file === '-') {
       await backUp(options, stdout);

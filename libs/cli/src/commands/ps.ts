@@ -14,8 +14,12 @@ const psCommand = command(psUsage, async ({ values, env, show }) => {
     ? await containerStatus(containers, env)
     : await supervisedStatus(plannedFleet(values));
   const rows = found.map(({ name, state, pid = null, url, detail = null, logFile }) => ({
-    ...{ name, state, pid },
-    ...{ url: url || null, detail, log_file: logFile || null },
+    name,
+    state,
+    pid,
+    url: url || null,
+    detail,
+    log_file: logFile || null,
   }));
   show(rows, () =>
     columns(
