@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { after, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { makeAgent, makeContext, makeTask } from '@hermes-fleet/loop/testing';
 import { type Clock, type RunOutcome, systemClock } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
@@ -10,11 +10,6 @@ import { checkBooked, checkRequests, checkResult } from './outcome.ts';
 import { readTranscript, type Transcript } from './transcript.ts';
 
 const CORPUS = join(import.meta.dirname, 'corpus');
-/** A fleet folder with the packages of this checkout. */
-const HOME = tempDir({ after });
-mkdirSync(join(HOME, 'packages'));
-symlinkSync(resolve(import.meta.dirname, '../../node_modules'), join(HOME, 'packages/node_modules'));
-const VARIABLES: Readonly<Record<string, string>> = { MODEL_KEY: 'key-1', HERMES_HOME: HOME };
 export const BRIEF = 'Write the sum of 2 and 2 to sum.txt, check it with grep, and mend it if it is wrong.';
 export const MODEL = { model: 'openai-compatible/m', api_key_env: 'MODEL_KEY', context_window: 128_000 };
 
@@ -45,10 +40,14 @@ export function playTopic(topic: string): void {
 async function play(t: TestContext, script: Transcript): Promise<void> {
   const server = await startAnswering(t, script);
   const { path, ...own } = SPEAKING[script.dialect];
+  const variables: Readonly<Record<string, string>> = {
+    MODEL_KEY: 'key-1',
+    HERMES_HOME: folderWithPackages(t),
+  };
   const agent = await makeAgent(
     t,
     { ...MODEL, ...own, ...script.config, base_url: `${server.url}${path}` },
-    { env: { read: (name) => VARIABLES[name] }, clock: hurriedClock() },
+    { env: { read: (name) => variables[name] }, clock: hurriedClock() },
   );
   const context = makeContext({ limit: 1_000_000 });
   const { replySchema } = script;
@@ -59,6 +58,14 @@ async function play(t: TestContext, script: Transcript): Promise<void> {
   checkRequests(script, server);
   checkResult(script, result, (path) => fileIn(agent.place.workspaceRoot, path));
   checkBooked(script, context.budget.usage());
+}
+
+/** A fleet folder with the packages of this checkout. */
+function folderWithPackages(t: TestContext): string {
+  const folder = tempDir(t);
+  mkdirSync(join(folder, 'packages'));
+  symlinkSync(resolve(import.meta.dirname, '../../node_modules'), join(folder, 'packages/node_modules'));
+  return folder;
 }
 
 /** A file of the only context. */
