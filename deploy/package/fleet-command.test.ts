@@ -35,6 +35,16 @@ async function run(command: string, ...args: string[]) {
   return { out, error, code };
 }
 
+/** Ends a process that leads its group, and what it started. */
+function endGroup(pid: number | undefined): void {
+  assert.ok(pid, 'the command did not start');
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    assert.ok(error instanceof Error && 'code' in error && error.code === 'ESRCH', String(error));
+  }
+}
+
 test('the command runs the program where Node.js is new enough', async (t) => {
   const { command } = packageFor(t, '>=24.15');
   assert.deepEqual(await run(command, 'send', 'a b'), { out: 'runs send a b\n', error: '', code: 0 });
@@ -82,8 +92,8 @@ test('an old Node.js uses the one that is installed beside the package, with its
 test('a signal reaches the Node.js that is installed beside the package, and its end is that of the command', async (t) => {
   const { dir, command } = packageFor(t, '>=99.5');
   installNode(dir, 'trap "echo stopped; exit 5" TERM; echo ready; while :; do sleep 0.05; done');
-  const child = spawn(process.execPath, [command], { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.after(() => child.kill('SIGKILL'));
+  const child = spawn(process.execPath, [command], { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
+  t.after(() => endGroup(child.pid));
   let out = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     out += chunk;

@@ -59,9 +59,10 @@ function installedNode() {
 
 /** Runs this file with another Node.js, which gets the signals that this process gets, and ends as that one ends. */
 function runWith(node) {
-  const child = spawn(node, [__filename].concat(process.argv.slice(2)), { stdio: 'inherit' });
+  // A signal that comes before these listeners would end this process alone.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'])
     process.on(signal, () => child.kill(signal));
+  const child = spawn(node, [__filename].concat(process.argv.slice(2)), { stdio: 'inherit' });
   child.on('error', (error) => end(`${node} cannot start: ${error.message}`));
   child.on('exit', (code, signal) => {
     if (signal === null) process.exit(code);
