@@ -83,7 +83,8 @@ console.log(`reference work: ${scale.toFixed(2)} times what it costs on an ordin
 for (const line of closingLines(counted, { notRun, leftOut, overLimits: over })) console.log(line);
 const nothing = counted.length > 0 && counted.every(({ passed, skipped }) => passed + skipped === 0);
 if (nothing) console.error('no test ran');
-process.exitCode = nothing || over.length > 0 || counted.some(({ failed }) => failed > 0) ? 1 : 0;
+// A process that a test left behind may hold a pipe of this one, which would wait for it.
+process.exit(nothing || over.length > 0 || counted.some(({ failed }) => failed > 0) ? 1 : 0);
 
 function optionsOrExit(): RunnerOptions {
   try {

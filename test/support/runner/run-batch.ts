@@ -1,8 +1,6 @@
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { spec } from 'node:test/reporters';
-import { measuredRun } from './measured-run.ts';
-import { type FileResult, GIVE_UP_MS, runFile, withoutCounts } from './run-file.ts';
+import { measuredRun, printed } from './measured-run.ts';
+import { type FileResult, GIVE_UP_MS, runFile } from './run-file.ts';
 
 const BATCH_PROCESS = join(import.meta.dirname, 'batch-process.ts');
 /** A batch is small files, so one that takes this long hangs. */
@@ -75,13 +73,12 @@ async function runBatch(
   stream.on('test:summary', ({ success }) => {
     clean &&= success;
   });
-  let output = '';
-  for await (const text of Readable.from(withoutCounts(stream)).compose(new spec())) output += text;
+  const { output: text, hangs } = await printed(stream, giveUpMs);
   const seconds = (performance.now() - startedAt) / 1_000;
-  output = `${files.length} files in one process (${seconds.toFixed(1)} s)\n${output}`;
+  const output = `${files.length} files in one process (${seconds.toFixed(1)} s)\n${text}`;
   const results = files.map((file) => ended.get(file)).filter((result) => result !== undefined);
   const complete = ended.size === files.length && results.length === files.length;
-  if (!clean || !complete || results.some((r) => r.passed + r.skipped === 0)) return { output };
+  if (!clean || hangs || !complete || results.some((r) => r.passed + r.skipped === 0)) return { output };
   // Each file has the time and the CPU time of its tests, and an equal share of what the process took to load them.
   const own = measured.cpuOfFiles();
   const total = measured.cpuS();

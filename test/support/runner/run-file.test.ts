@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { allowNestedRuns } from './nested-runs.ts';
 import { type FileResult, runFile } from './run-file.ts';
 
-async function runText(t: TestContext, text: string): Promise<FileResult> {
+const pidIn = (file: string): number => Number(readFileSync(file, 'utf8'));
+
+async function runText(t: TestContext, text: string, giveUpMs?: number): Promise<FileResult> {
   const root = tempDir(t);
   const lines = ["import { describe, test } from 'node:test';", "import assert from 'node:assert';", text];
   writeFileSync(join(root, 'it.test.ts'), lines.join('\n'));
   allowNestedRuns(t);
-  return await runFile(root, 'it.test.ts');
+  return await runFile(root, 'it.test.ts', giveUpMs === undefined ? {} : { giveUpMs });
 }
 
 test('a file is counted by its tests, and every failed one is named with those around it', async (t) => {
@@ -53,4 +55,20 @@ test('the CPU time of a file has that of what it started', async (t) => {
 test('a file that kills its process has no CPU time', async (t) => {
   const { failed, cpuS } = await runText(t, "test('ends', () => process.kill(process.pid, 'SIGKILL'));");
   assert.deepEqual([failed, cpuS], [1, undefined]);
+});
+
+test('a file whose process ends, but leaves one that holds its output open, has failed', async (t) => {
+  const left = join(tempDir(t, { closeFirst: () => process.kill(pidIn(left), 'SIGKILL') }), 'left');
+  const { failed, failures } = await runText(
+    t,
+    `import { spawn } from 'node:child_process';
+     import { readFileSync, writeFileSync } from 'node:fs';
+     test('passes', () => {
+       const child = spawn('sleep', ['60'], { stdio: 'inherit', detached: true });
+       child.unref();
+       writeFileSync(${JSON.stringify(left)}, String(child.pid));
+     });`,
+    1_500,
+  );
+  assert.deepEqual([failed, failures], [1, ['the file itself, or a process that it left, does not end']]);
 });

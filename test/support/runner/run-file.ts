@@ -1,6 +1,4 @@
-import { Readable } from 'node:stream';
-import { spec } from 'node:test/reporters';
-import { measuredRun } from './measured-run.ts';
+import { measuredRun, printed } from './measured-run.ts';
 
 export interface FileResult {
   readonly file: string;
@@ -16,8 +14,6 @@ export interface FileResult {
   readonly output: string;
 }
 
-/** The runner's own count of one process; this project counts over all files. */
-const COUNT = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
 /** A file that takes longer hangs. */
 export const GIVE_UP_MS = 840_000;
 
@@ -34,10 +30,11 @@ export async function runFile(
   { giveUpMs = GIVE_UP_MS, env = {} }: RunOptions = {},
 ): Promise<FileResult> {
   const startedAt = performance.now();
+  const timeout = Math.min(giveUpMs, GIVE_UP_MS);
   using measured = measuredRun({
     files: [file],
     cwd: root,
-    timeout: Math.min(giveUpMs, GIVE_UP_MS),
+    timeout,
     env: { ...process.env, ...env },
   });
   const { stream } = measured;
@@ -59,21 +56,10 @@ export async function runFile(
     counts.skipped = skipped + todo;
     counts.failed = Math.max(tests - passed - skipped - todo, success ? 0 : 1);
   });
-  let output = '';
-  const reported = Readable.from(withoutCounts(stream)).compose(new spec());
-  for await (const text of reported) output += text;
+  const { output, hangs } = await printed(stream, timeout);
   const seconds = (performance.now() - startedAt) / 1_000;
-  if (counts.failed > 0 && failures.length === 0) failures.push('the file itself');
+  if (hangs) counts.failed += 1;
+  if (counts.failed > 0 && failures.length === 0)
+    failures.push(hangs ? 'the file itself, or a process that it left, does not end' : 'the file itself');
   return { ...counts, file, seconds, cpuS: measured.cpuS(), failures, output };
-}
-
-interface Reported {
-  readonly type: string;
-  readonly data: { readonly message?: string };
-}
-
-/** Leaves the runner's own counts out. */
-export async function* withoutCounts(events: AsyncIterable<Reported>): AsyncGenerator<Reported> {
-  for await (const event of events)
-    if (event.type !== 'test:diagnostic' || !COUNT.test(event.data.message ?? '')) yield event;
 }
