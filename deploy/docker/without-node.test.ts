@@ -10,9 +10,10 @@ import { until } from '../../test/support/fleet.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const DOCKER_TS = join(ROOT, 'libs/cli/src/containers/docker.ts');
-/** Its `run` is a program of the test, on this machine and with the variables that the container would have. */
+/** Records each call by one write. Its `run` is a program of the test, on this machine and with the variables that the container would have. */
 const DOCKER = `#!/bin/sh
-printf '[%s]' "$@" | tr '\\n' '~' >>"$CALLS"; echo >>"$CALLS"
+line=$(printf '[%s]' "$@" | tr '\\n' '~')
+printf '%s\\n' "$line" >>"$CALLS"
 case "$1 $2" in
   'image inspect') [ -z "\${NO_IMAGE:-}" ] || exit 1 ;;
   'compose --env-file')
