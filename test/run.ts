@@ -16,7 +16,7 @@ import { FOLDERS, findTestFiles } from './support/runner/test-files.ts';
 
 /** Runs test files: `node test/run.ts --help` says which. */
 const ROOT = resolve(import.meta.dirname, '..');
-/** A file that was begun before the time is over has this long to end after it. */
+/** What was begun before the time is over has this long to end after it, and files that failed to run again. */
 const GRACE_S = 300;
 
 // Test processes and what they start share what Node makes of the TypeScript.
@@ -29,6 +29,7 @@ process.setMaxListeners(100);
 const options = optionsOrExit();
 const nowS = (): number => Date.now() / 1_000;
 const isOver = (): boolean => nowS() > options.until;
+const leftMs = (): number => (options.until + GRACE_S - nowS()) * 1_000;
 const existing = findTestFiles(ROOT, FOLDERS);
 const record = readRecord(ROOT);
 const commit = options.record ? cleanCommit(ROOT) : undefined;
@@ -52,8 +53,7 @@ async function runAndPrint({ files }: Job): Promise<void> {
     references.push(await measureReference());
     return;
   }
-  const giveUpMs = (options.until + GRACE_S - nowS()) * 1_000;
-  const { output, results: ofJob } = await runFiles(ROOT, files, giveUpMs);
+  const { output, results: ofJob } = await runFiles(ROOT, files, leftMs());
   results.push(...ofJob);
   console.log(output);
 }
@@ -67,7 +67,7 @@ const left = [
 ];
 const notRun = left.flatMap(({ files }) => files);
 const { results: counted, lines: again } = options.again
-  ? await runAgain(ROOT, results, console.log, isOver)
+  ? await runAgain(ROOT, results, console.log, leftMs)
   : { results, lines: [] };
 const scale = scaleOf(references);
 const over = overLimits(counted, scale);

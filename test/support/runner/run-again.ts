@@ -1,5 +1,5 @@
 import type { FileResult } from './run-file.ts';
-import { runFile } from './run-file.ts';
+import { GIVE_UP_MS, runFile } from './run-file.ts';
 
 /** With more failed files, the fault is not one of timing. */
 const MAX_FILES = 5;
@@ -8,14 +8,14 @@ const MAX_FILES = 5;
  * Runs the files that failed once more, one after the other, when no other test runs: then a failure is one that the file has
  * by itself, and not the machine's. The second result counts if no test is missing or skipped in it that ran before. Resolves
  * with all results, and a line for each file that ran again, with the tests that had failed. A file with random cases runs
- * again with the same cases, or not at all. When more than five files failed, none runs again, and none is begun once the
- * time is over.
+ * again with the same cases, or not at all. When more than five files failed, none runs again. All have ended when no
+ * milliseconds are left.
  */
 export async function runAgain(
   root: string,
   results: readonly FileResult[],
   print: (text: string) => void,
-  isOver = (): boolean => false,
+  leftMs = (): number => GIVE_UP_MS,
 ): Promise<{ readonly results: FileResult[]; readonly lines: string[] }> {
   const failed = results.filter((result) => result.failed > 0);
   if (failed.length === 0 || failed.length > MAX_FILES) return { results: [...results], lines: [] };
@@ -23,7 +23,8 @@ export async function runAgain(
   const lines: string[] = [];
   for (const first of failed) {
     const { file, failures } = first;
-    if (isOver()) break;
+    const giveUpMs = leftMs();
+    if (giveUpMs <= 0) break;
     const env = drawnBy(first);
     if (env === undefined) {
       lines.push(
@@ -31,7 +32,7 @@ export async function runAgain(
       );
       continue;
     }
-    const again = await runFile(root, file, { env });
+    const again = await runFile(root, file, { env, giveUpMs });
     print(`${file}, run again alone (${again.seconds.toFixed(1)} s)\n${again.output}`);
     const isWhole = again.skipped <= first.skipped && again.passed >= first.passed + first.failed;
     if (isWhole || again.failed > 0) second.set(file, again);
