@@ -29,7 +29,10 @@ function fleetIn(plan: FleetPlan) {
   };
 }
 
-/** The members that run with a state directory of this fleet, whatever the pid files say. */
+/**
+ * The members that run with a state directory of this fleet, whatever the pid files say. What a member has just forked looks like it
+ * until it runs another program.
+ */
 function membersOf({ dir }: FleetPlan): number[] {
   const read = (pid: string, file: string): string => {
     try {
@@ -38,10 +41,13 @@ function membersOf({ dir }: FleetPlan): number[] {
       return '';
     }
   };
-  return readdirSync('/proc')
+  const found = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => read(pid, 'environ').includes(`HERMES_STATE_DIR=${dir}/`))
-    .filter((pid) => /services\/\w+\/src\/main\.ts/.test(read(pid, 'cmdline')))
+    .filter((pid) => /services\/\w+\/src\/main\.ts/.test(read(pid, 'cmdline')));
+  const parentOf = (pid: string): string => /^PPid:\s+(\d+)$/m.exec(read(pid, 'status'))?.[1] ?? '';
+  return found
+    .filter((pid) => !found.includes(parentOf(pid)))
     .map(Number)
     .sort();
 }
