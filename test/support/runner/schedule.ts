@@ -15,6 +15,8 @@ export type Costs = Readonly<Record<string, number>>;
 /** Files that run when no other test does, after the others: by path, with the reason. */
 export const ALONE: Readonly<Record<string, string>> = {
   'test/compose/swarm.slow.test.ts': 'a Swarm replaces a member that is slow to answer',
+  'libs/agent/workspace/src/limits/memory-attacks.slow.test.ts':
+    'a gateway has to see memory go before its control group is full',
   'test/fleet/connections.slow.test.ts': 'it measures how long callers wait beside a flood of connections',
   'test/fleet/many-streams.slow.test.ts': 'a thousand streams are read at the same time',
 };
