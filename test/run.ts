@@ -16,7 +16,7 @@ import { FOLDERS, findTestFiles } from './support/runner/test-files.ts';
 
 /** Runs test files: `node test/run.ts --help` says which. */
 const ROOT = resolve(import.meta.dirname, '..');
-/** What was begun before the time is over has this long to end after it, and files that failed to run again. */
+/** After the time is over, files that were begun before have this long to end, and files that failed to run once more. */
 const GRACE_S = 300;
 
 // Test processes and what they start share what Node makes of the TypeScript.

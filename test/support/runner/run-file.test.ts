@@ -62,7 +62,7 @@ test('a file whose process ends, but leaves one that holds its output open, has 
   const { failed, failures } = await runText(
     t,
     `import { spawn } from 'node:child_process';
-     import { readFileSync, writeFileSync } from 'node:fs';
+     import { writeFileSync } from 'node:fs';
      test('passes', () => {
        const child = spawn('sleep', ['60'], { stdio: 'inherit', detached: true });
        child.unref();
